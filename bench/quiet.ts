@@ -11,7 +11,7 @@ export const MAX_OTHERS = 0.08
 interface Ticks {
   readonly all: number
   readonly busy: number
-  /** Of this process, of those it has started, and of those that have ended. */
+  /** For this process, of those it has started, and of those that have ended. */
   readonly own: number
 }
 

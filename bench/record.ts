@@ -18,7 +18,7 @@ export interface ReferenceRatio extends Spread {
 
 /** One line. Its ratios hold within its run only; readers must ignore fields they do not know. */
 export interface ResultLine extends Place {
-  /** Of this format. */
+  /** For this format. */
   readonly format: 1
   /** The same in all lines of one run. */
   readonly run: string
@@ -35,11 +35,11 @@ export interface ResultLine extends Place {
   readonly better: 'lower' | 'higher'
   /** One figure for each repeat, in the order measured; a repeat's figure is its own median (or its mean, of a rate). */
   readonly samples: readonly number[]
-  /** Of the samples. */
+  /** For the samples. */
   readonly median: number
   readonly min: number
   readonly max: number
-  /** Of latencies: percentile → value in `unit`, medians of the repeats. Keys as `50`, `99`, `99.9`. */
+  /** For latencies: percentile → value in `unit`, medians of the repeats. Keys as `50`, `99`, `99.9`. */
   readonly percentiles?: Readonly<Record<string, number>>
   readonly reference?: ReferenceRatio
   /** The case that it is compared with, which the run has not measured yet. */
@@ -54,7 +54,7 @@ export interface ResultLine extends Place {
   readonly others?: number
   /** Share of the looks so far at which the processors were slow; absent where none looked. */
   readonly slow?: number
-  /** Of a run that did not measure everything. */
+  /** For a run that did not measure everything. */
   readonly filter?: string
   /** How it was run, when that matters: `{connections: 8, loop: 'open'}`. */
   readonly setup?: Readonly<Record<string, string | number | boolean>>

@@ -47,7 +47,7 @@ export interface Figures {
   readonly id: string
   /** Median of each round, in the order measured. The cases of a suite take turns, so the rounds of two cases are neighbours. */
   readonly roundsNs: readonly number[]
-  /** Of the rounds' medians. */
+  /** For the rounds' medians. */
   readonly medianNs: number
   /** Median of the rounds' 99th percentiles (of runs, each the mean of its operations). */
   readonly p99Ns: number

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 /** One limit of a row: on the figure itself, or on what it is in parts of another case of the same run. */
 export interface Bound {
   readonly on: 'value' | 'ratio'
-  /** Of a ratio: `suite/case` of the reference. */
+  /** For a ratio: `suite/case` of the reference. */
   readonly of?: string
   /** The most that keeps the target; else `min`, the least. */
   readonly max?: number
@@ -51,7 +51,7 @@ export function verdictOf({ max, min, stretch }: Bound, figure: number): Verdict
   return stretch !== undefined && within(stretch) ? 'stretch' : 'met'
 }
 
-/** Of a row: as good as its worst bound. */
+/** For a row: as good as its worst bound. */
 export function worst(verdicts: readonly Verdict[]): Verdict {
   if (verdicts.includes('missed')) return 'missed'
   return verdicts.includes('met') ? 'met' : 'stretch'

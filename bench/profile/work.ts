@@ -16,11 +16,11 @@ const CALL = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
 
 /** Credentials and paths of the deployment that the requests are sent to. */
 export interface WorkTarget {
-  /** Of a consumer without limits. */
+  /** Token of a consumer without limits. */
   readonly token: string
   /** Path of the proxied API on the gateway. */
   readonly apiPath: string
-  /** Of a subscription to that API without limits. */
+  /** API key of a subscription to that API without limits. */
   readonly apiKey: string
 }
 

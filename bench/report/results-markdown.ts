@@ -77,7 +77,7 @@ export function valueText(line: ResultLine): string {
   return range === '' ? shown(line.median, line.unit) : `${shown(line.median, line.unit)} (${range})`
 }
 
-/** Of the repeats; '' when all are equal. */
+/** For the repeats; '' when all are equal. */
 export function rangeText({ min, max, unit }: ResultLine): string {
   return min === max ? '' : shownRange(min, max, unit)
 }

@@ -6,7 +6,7 @@ import type { TenantShare } from '../../src/link/share-schema.ts'
 export interface Size {
   readonly tenants: number
   readonly apisPerTenant: number
-  /** Of all tenants together. */
+  /** Keys of all tenants together. */
   readonly keys: number
 }
 

@@ -42,11 +42,11 @@ export interface CallParts {
 }
 
 export interface CallOptions {
-  /** Of the one tool; absent: its results are not cached. */
+  /** For the one tool; absent: its results are not cached. */
   readonly cache?: { readonly ttlMs: number }
-  /** Of the one tool. */
+  /** Base URL of the one tool. */
   readonly baseUrl?: string
-  /** Of the one tool's upstream. */
+  /** For the one tool's upstream. */
   readonly transport?: UpstreamTransport | undefined
   /** Absent: a backend that responds at once. */
   readonly egress?: Egress

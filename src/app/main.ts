@@ -28,7 +28,7 @@ export interface Addresses {
 export interface Running {
   readonly addresses: Addresses
   readonly role: Settings['role']
-  /** Of this process. */
+  /** For this process. */
   readonly pages: Pages
   /** The embedded provider and the example shop, where they were started. */
   readonly embedded: { readonly provider: boolean; readonly exampleUrl: string | undefined }

@@ -102,7 +102,7 @@ function readAll(read: Reader) {
     secretsKey: readSecretsKey(read),
     console: {
       enabled: read.flag('CONSOLE', true),
-      /** Of a public client at the provider; undefined: the console registers itself. */
+      /** Client id of a public client at the provider; undefined: the console registers itself. */
       clientId: read.optional('CONSOLE_CLIENT_ID'),
     },
     portal: {
@@ -177,19 +177,19 @@ function readAll(read: Reader) {
     preAuthRatePerMin: read.integer('PRE_AUTH_RATE_PER_MIN', 600, 0, 1_000_000),
     /** Client registrations per client address and minute; 0: no limit. */
     registrationRatePerMin: read.integer('REGISTRATION_RATE_PER_MIN', 10, 0, 1_000_000),
-    /** Of the texts of one tool result, for MCP clients. */
+    /** Result maximum bytes of the texts of one tool result, for MCP clients. */
     resultMaxBytes: read.bytes('RESULT_MAX', '100KiB', 1024),
-    /** Of calls that run as tasks of MCP. */
+    /** For calls that run as tasks of MCP. */
     tasks: {
       maxTtlMs: read.durationMs('TASK_TTL_MAX', '1h'),
       maxPerCaller: read.integer('TASKS_PER_CALLER', 64, 1, 10_000),
       maxResultBytes: read.bytes('TASK_RESULT_MAX', '256KiB', 1024),
     },
-    /** Of one response of a backend, which is read whole. */
+    /** Backend response maximum bytes of one response of a backend, which is read whole. */
     backendResponseMaxBytes,
-    /** Of bodies and responses that all threads hold. */
+    /** For bodies and responses that all threads hold. */
     heldBytesMax: readHeldBytesMax(read, backendResponseMaxBytes),
-    /** Of a client, for a response that is held whole. */
+    /** Response timeout of a client, for a response that is held whole. */
     responseTimeoutMs: read.durationMs('RESPONSE_TIMEOUT', '60s'),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
   } as const

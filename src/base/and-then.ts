@@ -3,7 +3,7 @@ import { Later, type Reader } from './later.ts'
 
 export type MaybePromise<T> = T | Promise<T>
 export type Pending<T> = Promise<T> | Later<T>
-/** Of the path of a call, where a value that arrives is passed on at once. */
+/** For the path of a call, where a value that arrives is passed on at once. */
 export type MaybePending<T> = T | Pending<T>
 
 export function isPending<T>(value: MaybePending<T>): value is Pending<T> {

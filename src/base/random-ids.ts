@@ -1,7 +1,7 @@
 /** Random ids of requests, traces and spans. They are not secret. */
 import { randomBytes } from 'node:crypto'
 
-/** Of a span (W3C Trace Context §3.2.2.4): 16 hex digits, never all zero. */
+/** For a span (W3C Trace Context §3.2.2.4): 16 hex digits, never all zero. */
 export function newSpanId(): string {
   const id = randomHex(8)
   return id === ZERO_ID ? newSpanId() : id

@@ -1,6 +1,6 @@
 /** Reads URI templates of resources, and matches URIs with them. */
 
-/** Of a template, and of a URI that is compared with one. */
+/** Maximum URI length of a template, and of a URI that is compared with one. */
 export const MAX_URI_LENGTH = 2_048
 const MAX_EXPRESSIONS = 16
 const NAME = /^[A-Za-z0-9_.%]{1,64}$/
@@ -17,7 +17,7 @@ export interface UriTemplate {
   match(uri: string): { readonly [name: string]: string } | undefined
 }
 
-/** Of RFC 6570. @returns undefined when it is not a template that can be matched: broken, too long, or with expressions that follow each other directly */
+/** For RFC 6570. @returns undefined when it is not a template that can be matched: broken, too long, or with expressions that follow each other directly */
 export function readUriTemplate(template: string): UriTemplate | undefined {
   if (template.length > MAX_URI_LENGTH) return undefined
   const parts = template.split(/\{([^{}]*)\}/)

@@ -23,7 +23,7 @@ const MAX_WAITING = 100
 export class BridgeSession {
   readonly id: string
   readonly startedAtMs = Date.now()
-  /** Of the last message of the client, or the end of its last request. */
+  /** For the last message of the client, or the end of its last request. */
   usedAtMs = Date.now()
   readonly #process: StdioProcess
   readonly #pending = new Map<string, Pending>()

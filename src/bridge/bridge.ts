@@ -41,7 +41,7 @@ export class Bridge {
   readonly #options: BridgeOptions
   readonly #listener: Listener
   readonly #sessions = new Map<string, BridgeSession>()
-  /** Of sessions whose processes have not ended yet. */
+  /** For sessions whose processes have not ended yet. */
   readonly #stopping = new Set<Promise<void>>()
   readonly #backoff = new Backoff(BACKOFF)
   readonly #tokenHash: Buffer | undefined
@@ -234,13 +234,13 @@ export class Bridge {
     }
     const session: BridgeSession = new BridgeSession(randomUUID(), command, log, reason => {
       // an end that was asked for is not a crash
-      if (this.#sessions.delete(session.id)) this.#crashed(session, reason)
+      if (this.#sessions.delete(session.id)) this.#handleCrash(session, reason)
     })
     this.#sessions.set(session.id, session)
     return session
   }
 
-  #crashed({ startedAtMs }: BridgeSession, reason: string): void {
+  #handleCrash({ startedAtMs }: BridgeSession, reason: string): void {
     if (Date.now() - startedAtMs > STABLE_MS) this.#backoff.reset()
     else this.#notBeforeMs = Date.now() + this.#backoff.nextMs()
     this.#options.log(reason)

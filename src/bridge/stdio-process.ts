@@ -16,9 +16,9 @@ export interface StdioEvents {
   readonly onEnd: (reason: string) => void
 }
 
-/** Of one line; a longer one ends the process. */
+/** Maximum line bytes of one line; a longer one ends the process. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024
-/** Of what the process has not read yet. */
+/** Maximum unread bytes of what the process has not read yet. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024
 /** After the end of its input, and after SIGTERM. */
 const END_MS = 1_000
@@ -49,16 +49,16 @@ export class StdioProcess {
         resolve()
       }
     })
-    const refused = (error: Error): void => over(`${command} cannot be started: ${error.message}`)
+    const handleRefusal = (error: Error): void => over(`${command} cannot be started: ${error.message}`)
     try {
       // a group, so that what the command starts ends with it
       this.#child = spawn(command, args, { cwd, env, stdio: ['pipe', 'pipe', 'inherit'], detached: true })
     } catch (error) {
       // as the event: after the constructor
-      process.nextTick(refused, error as Error)
+      process.nextTick(handleRefusal, error as Error)
       return
     }
-    this.#child.once('error', refused)
+    this.#child.once('error', handleRefusal)
     this.#child.once('close', (code, signal) =>
       over(`${command} ended with ${signal === null ? `exit code ${code}` : `signal ${signal}`}`),
     )

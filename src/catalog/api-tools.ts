@@ -46,13 +46,13 @@ export async function apiTools(
   if (outcome.kind === 'fault') throw new Error(outcome.message)
   if (outcome.kind !== 'compiled') return { tools: [], degraded: null }
   return {
-    tools: announced(outcome.result.tools, api),
+    tools: announceDeprecation(outcome.result.tools, api),
     degraded: degradationOf(outcome.result)?.message ?? null,
   }
 }
 
 /** Models read the description, programs the field. */
-function announced(tools: readonly Tool[], { deprecatedAt, deprecation }: Api): readonly Tool[] {
+function announceDeprecation(tools: readonly Tool[], { deprecatedAt, deprecation }: Api): readonly Tool[] {
   const { sunsetAt = null, afterSunset, link = null } = deprecation ?? {}
   if (deprecatedAt === null && sunsetAt === null) return tools
   const day = sunsetAt?.slice(0, 10)

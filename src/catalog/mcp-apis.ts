@@ -126,7 +126,7 @@ function toolSetOf(api: McpApiShare, tenant: string): ToolSet {
     toolDefaults: {
       ...DEFAULT_TOOL_DEFAULTS,
       timeoutMs: traffic?.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-      authentication: declared(mcp, tenant),
+      authentication: toAuthentication(mcp, tenant),
     },
     naming: { prefix: toolPrefix, suffix: '', useOperationId: true },
     enabled: true,
@@ -134,7 +134,7 @@ function toolSetOf(api: McpApiShare, tenant: string): ToolSet {
   }
 }
 
-function declared({ authentication }: McpApiShare['mcp'], tenant: string): DeclaredAuthentication {
+function toAuthentication({ authentication }: McpApiShare['mcp'], tenant: string): DeclaredAuthentication {
   const { type, clientAuthentication, scope, audience, resource } = authentication
   const { secret = null, tokenUrl = null, clientId = null } = authentication
   const texts = Object.entries({ scope, audience, resource }).filter(([, value]) => typeof value === 'string')

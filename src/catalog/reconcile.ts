@@ -95,7 +95,7 @@ export class Reconciler {
   }
 
   /** The tools of each tool set without Tool resources, except tool sets that could not generate any yet. */
-  generated(): readonly GeneratedTools[] {
+  generatedTools(): readonly GeneratedTools[] {
     return [...this.#entries.values()].flatMap(({ namespace, name, served, sync, idle }) => {
       if (served === undefined && !idle) return []
       const tools = (served?.tools ?? []).filter(({ feature }) => feature === undefined)
@@ -171,8 +171,8 @@ export class Reconciler {
       entry.sync = new ToolSetSync(
         toolSet,
         this.#parts,
-        () => this.#started(entry),
-        outcome => this.#settled(entry, outcome),
+        () => this.#handleStart(entry),
+        outcome => this.#handleOutcome(entry, outcome),
       )
     } else entry.sync.toolSet = toolSet
     await entry.sync.sync()
@@ -199,12 +199,12 @@ export class Reconciler {
     return entry
   }
 
-  #started(entry: ToolSetState): void {
+  #handleStart(entry: ToolSetState): void {
     entry.syncing = true
     this.#report(entry)
   }
 
-  #settled(entry: ToolSetState, outcome: SyncOutcome): void {
+  #handleOutcome(entry: ToolSetState, outcome: SyncOutcome): void {
     entry.syncing = false
     entry.error = outcome.kind === 'fault' ? outcome.message : undefined
     entry.idle = outcome.kind === 'disabled' || outcome.kind === 'empty'

@@ -13,9 +13,9 @@ export interface ToolSource {
   start(publish: PublishCatalog): Promise<void>
   /** Reads secrets where the source has them. */
   readonly references: ReferenceReader
-  /** Of every tool set, as last reported. */
+  /** Statuses of every tool set, as last reported. */
   statuses(): readonly ReportedStatus[]
-  /** Of every ToolView, as last reported. */
+  /** View statuses of every ToolView, as last reported. */
   viewStatuses(): readonly ReportedView[]
   close(): Promise<void>
 }

@@ -39,19 +39,19 @@ export function connectionsPage({ root, wanted, user }: PageParts): string {
   const query = wanted === '' ? '' : `?return_to=${encodeURIComponent(back)}`
   const body =
     user === undefined
-      ? `<p>Sign in to see the tool sets that need a connection to your account at another service.</p><p><a class="button" href="${escaped(`${root}login${query}`)}">Sign in</a></p>`
-      : `<p>Signed in as <b>${escaped(user.name)}</b>.</p>${list(root, wanted, user.csrf, user.list)}
-<form method="post" action="${escaped(root)}logout"><button>Sign out</button></form>`
+      ? `<p>Sign in to see the tool sets that need a connection to your account at another service.</p><p><a class="button" href="${escapeHtml(`${root}login${query}`)}">Sign in</a></p>`
+      : `<p>Signed in as <b>${escapeHtml(user.name)}</b>.</p>${list(root, wanted, user.csrf, user.list)}
+<form method="post" action="${escapeHtml(root)}logout"><button>Sign out</button></form>`
   return page('Connections', body)
 }
 
 /** A page with a link to another one, which the browser opens by itself unless something failed. */
 export function waitPage(next: string, message: PageMessage): string {
   const refresh =
-    message.failed === undefined ? `<meta http-equiv="refresh" content="0;url=${escaped(next)}">` : ''
+    message.failed === undefined ? `<meta http-equiv="refresh" content="0;url=${escapeHtml(next)}">` : ''
   return page(
     'Connections',
-    `${said(message)}<p><a class="button" href="${escaped(next)}">Continue</a></p>`,
+    `${said(message)}<p><a class="button" href="${escapeHtml(next)}">Continue</a></p>`,
     refresh,
   )
 }
@@ -64,21 +64,21 @@ function list(root: string, wanted: string, csrf: string, entries: readonly Conn
       ? `connected since ${new Date(connectedAtMs).toISOString().slice(0, 10)}`
       : 'not connected'
     const action = isConnected ? 'disconnect' : 'connect'
-    return `<li${id === wanted ? ' class="wanted"' : ''}><span><b>${escaped(name)}</b><br><small>${escaped(host)}, ${state}</small></span>
-<form method="post" action="${escaped(root)}${action}"><input type="hidden" name="csrf" value="${escaped(csrf)}"><input type="hidden" name="id" value="${escaped(id)}"><button>${isConnected ? 'Disconnect' : 'Connect'}</button></form></li>`
+    return `<li${id === wanted ? ' class="wanted"' : ''}><span><b>${escapeHtml(name)}</b><br><small>${escapeHtml(host)}, ${state}</small></span>
+<form method="post" action="${escapeHtml(root)}${action}"><input type="hidden" name="csrf" value="${escapeHtml(csrf)}"><input type="hidden" name="id" value="${escapeHtml(id)}"><button>${isConnected ? 'Disconnect' : 'Connect'}</button></form></li>`
   })
   return `<ul>${rows.join('\n')}</ul>`
 }
 
 function said(message: PageMessage | undefined): string {
   const text = message?.failed ?? message?.done
-  return text === undefined ? '' : `<p role="status">${escaped(text)}</p>`
+  return text === undefined ? '' : `<p role="status">${escapeHtml(text)}</p>`
 }
 
 function page(title: string, body: string, head = ''): string {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">${head}<title>${title}</title><style>${STYLE}</style></head><body><h1>${title}</h1>${body}</body></html>`
 }
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, sign => `&#${sign.charCodeAt(0)};`)
 }

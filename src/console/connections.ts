@@ -11,7 +11,7 @@ import { isCsrfToken, type PendingConnection, type Session, SessionCookies } fro
 
 /** The tool sets that need a connection of the user, and what the page may do about them. */
 export interface ConnectionBook {
-  /** Of one user, in the order of their names. @throws Error when the store is unavailable */
+  /** List of one user, in the order of their names. @throws Error when the store is unavailable */
   list(principal: Principal): Promise<readonly Connectable[]>
   /** Where the user consents; undefined: the user has no tool set of this id that needs a connection. */
   begin(
@@ -70,7 +70,7 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     respondTo: (user: SignedIn | undefined) => Promise<Response>,
   ): Promise<Response> {
     const session = cookies.read(request, secure)
-    const valid = session && (await login.renewed(session))
+    const valid = session && (await login.renewSession(session))
     if (valid === undefined) return respondTo(undefined)
     const set = valid === session ? [] : cookies.write(valid, request, secure)
     const response = await orFault(async () => {

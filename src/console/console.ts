@@ -24,7 +24,7 @@ export interface ConsoleOptions {
   readonly gatewayUrl: string
   /** Public address of this listener, when it is configured. */
   readonly publicUrl: string | undefined
-  /** Of the gateway's OAuth front; false: no provider is configured. */
+  /** For the gateway's OAuth front; false: no provider is configured. */
   readonly hasProvider: boolean
   readonly clientId: string | undefined
   readonly demoClients: readonly DemoClient[]
@@ -65,7 +65,7 @@ export function createConsole(options: ConsoleOptions): Console {
     portal === undefined
       ? new ConsoleFiles('index.html')
       : new ConsoleFiles('portal.html', html =>
-          html.replace(TITLE, () => `<title>${escaped(portal.title)}</title>`),
+          html.replace(TITLE, () => `<title>${escapeHtml(portal.title)}</title>`),
         )
   const cookies = new SessionCookies(sealer, now)
   const oauth = new OAuthClient(options)
@@ -109,7 +109,7 @@ export function createConsole(options: ConsoleOptions): Console {
     if (isTrial || (request.method !== 'GET' && request.method !== 'HEAD')) {
       if (!isOwnPage(request, url, address) || !hasCsrfToken(request, session)) return foreignPage()
     }
-    const valid = await login.renewed(session)
+    const valid = await login.renewSession(session)
     if (valid === undefined) return signedOut()
     const response = await send(request, path, url.search, valid.accessToken)
     if (valid !== session)
@@ -135,7 +135,7 @@ export function createConsole(options: ConsoleOptions): Console {
   /** GET session: who is signed in, and what this page can show. Public: without a session it names no user. */
   async function describe(request: Request, address: PublicAddress): Promise<Response> {
     const session = cookies.read(request, address.secure)
-    const valid = session && (await login.renewed(session))
+    const valid = session && (await login.renewSession(session))
     const user = valid && (await userOf(valid))
     const body = {
       user: user ?? null,
@@ -208,6 +208,6 @@ function foreignPage(): Response {
   )
 }
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }

@@ -44,7 +44,7 @@ const PAGE_HEADERS = {
 interface BuiltFile {
   readonly body: Uint8Array<ArrayBuffer>
   /** Compressed when first requested: at the start it would take longer than reading all files. */
-  readonly zipped: () => Uint8Array<ArrayBuffer>
+  readonly serveCompressed: () => Uint8Array<ArrayBuffer>
   readonly type: string
   readonly etag: string
 }
@@ -111,7 +111,7 @@ function fileOf(body: Uint8Array<ArrayBuffer>, type: string): BuiltFile {
   let zipped: Uint8Array<ArrayBuffer> | undefined
   return {
     body,
-    zipped() {
+    serveCompressed() {
       zipped ??= new Uint8Array(gzipSync(body, { level: 9 }))
       return zipped
     },
@@ -128,6 +128,6 @@ function send(file: BuiltFile, request: Request, headers: Readonly<Record<string
     .map(tag => tag.trim().replace(/^W\//, ''))
   if (known.includes(file.etag)) return new Response(null, { status: 304, headers: all })
   return zip
-    ? new Response(file.zipped(), { headers: { ...all, 'content-encoding': 'gzip' } })
+    ? new Response(file.serveCompressed(), { headers: { ...all, 'content-encoding': 'gzip' } })
     : new Response(file.body, { headers: all })
 }

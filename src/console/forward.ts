@@ -3,7 +3,7 @@ import { isWithheldFromUpstream, NEVER_FORWARDED } from '../model/passthrough.ts
 import type { Egress } from '../net/egress/egress.ts'
 import { PRIVATE, problem } from './problem.ts'
 
-/** Of a request that is not an event stream. */
+/** Timeout of a request that is not an event stream. */
 const TIMEOUT_MS = 65_000
 const STREAM_TIMEOUT_MS = 3600_000
 
@@ -40,7 +40,7 @@ const RESPONSE_HEADERS = [
   'x-trace-id',
 ]
 
-/** Of the browser, the proxy or this page, besides those that the gateway never forwards. */
+/** For the browser, the proxy or this page, besides those that the gateway never forwards. */
 const NEVER_CHOSEN =
   /^(?:cookie2|set-cookie2?|origin|referer|content-length|x-csrf-token|(?:sec|proxy|access-control|x-portal)-.*)$/
 
@@ -71,7 +71,7 @@ export function mayBeChosen(name: string): boolean {
   return !NEVER_FORWARDED.has(name) && !isWithheldFromUpstream(name) && !NEVER_CHOSEN.test(name)
 }
 
-function returned(
+function toResponse(
   status: number,
   read: (name: string) => string | null,
   body: ReadableStream<Uint8Array> | null,
@@ -100,7 +100,7 @@ export async function forwardToControlPlane(
     duplex: 'half',
   }
   const response = await handle(new Request(new URL(path, request.url), init))
-  return returned(response.status, name => response.headers.get(name), response.body)
+  return toResponse(response.status, name => response.headers.get(name), response.body)
 }
 
 /** @param url of the gateway, with path and query. @param added the credential, and headers that the user has chosen */
@@ -130,7 +130,7 @@ export async function forwardToGateway(
     )
   const { body: pieces, headers, status } = response
   request.signal.addEventListener('abort', () => pieces.destroy(), { once: true })
-  return returned(status, name => headers.get(name), streamOf(pieces))
+  return toResponse(status, name => headers.get(name), streamOf(pieces))
 }
 
 async function* piecesOf(body: Uint8Array): AsyncIterable<Uint8Array> {

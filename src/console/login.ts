@@ -51,7 +51,7 @@ export class Login {
       const pending = { state, verifier, client, redirectUri, returnTo, startedAtMs: now() }
       return redirect(url, cookies.writeLogin(pending, request, secure))
     } catch (error) {
-      return failed(error, base + root)
+      return toFailure(error, base + root)
     }
   }
 
@@ -61,7 +61,7 @@ export class Login {
     const query = new URL(request.url).searchParams
     const pending = cookies.readLogin(request, secure)
     if (pending === undefined || query.get('state') !== pending.state)
-      return failed(
+      return toFailure(
         new LoginFailure('The login took too long, or was started in another browser. Sign in again.'),
         base + root,
       )
@@ -78,7 +78,7 @@ export class Login {
       // a refusal of the user says nothing about the registration
       if (!query.has('error') || query.get('error') === 'invalid_client')
         oauth.dropClient(pending.redirectUri)
-      return failed(error, base + root)
+      return toFailure(error, base + root)
     }
   }
 
@@ -110,7 +110,7 @@ export class Login {
    * The session with a token that is valid for a while; undefined when the provider gives none any more.
    * @throws LoginFailure while the provider is unavailable and the token has expired
    */
-  async renewed(session: Session): Promise<Session | undefined> {
+  async renewSession(session: Session): Promise<Session | undefined> {
     const { oauth, demoClients, now } = this.#parts
     if (now() < session.expiresAtMs - REFRESH_BEFORE_MS) return session
     const { client, demo, refreshToken } = session
@@ -132,7 +132,7 @@ export class Login {
 }
 
 /** Back to the page, which shows the message. */
-function failed(error: unknown, address: string): Response {
+function toFailure(error: unknown, address: string): Response {
   if (!(error instanceof LoginFailure)) throw error
   return redirect(`${address}/?login_error=${encodeURIComponent(error.message.slice(0, 300))}`, [])
 }

@@ -14,7 +14,7 @@ const MAX_REGISTRATIONS = 32
 const REFRESHED_FOR_MS = 60_000
 /** In flight, and kept. */
 const MAX_REFRESHES = 1_000
-/** Of a token whose response names no lifetime. */
+/** For a token whose response names no lifetime. */
 const DEFAULT_LIFETIME_SECS = 60
 /** Characters of a message of the provider. */
 const MAX_REASON = 300

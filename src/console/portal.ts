@@ -11,7 +11,7 @@ const CONTROL =
 const API = /^\/t\/[a-z0-9-]+\/./
 /** Header of the page: a key that the user has entered. */
 const KEY_HEADER = 'x-portal-key'
-/** Of the page: before the name of a header parameter of the API. */
+/** For the page: before the name of a header parameter of the API. */
 const PARAMETER_PREFIX = 'x-portal-header-'
 const KEY = /^[\x21-\x7e]{1,200}$/
 

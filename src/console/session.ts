@@ -8,7 +8,7 @@ import { LoginFailure, type Tokens } from './oauth-client.ts'
 const MAX_SESSION_MS = 8 * 3600_000
 /** After the access token has expired without a request. */
 const MAX_IDLE_MS = 3600_000
-/** Of a pending login or connection. */
+/** For a pending login or connection. */
 const MAX_LOGIN_MS = 10 * 60_000
 /** Browsers accept 4,096 bytes for a cookie, its name and attributes included. */
 const PIECE_CHARS = 3_600

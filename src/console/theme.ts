@@ -52,7 +52,7 @@ export const DEFAULTS: Readonly<Record<Scheme, Colors & { readonly muted: string
 }
 /** WCAG 2.2 §1.4.3 */
 const MIN_CONTRAST = 4.5
-/** Of the accent in the background of what is selected. */
+/** For the accent in the background of what is selected. */
 const SOFT_SHARE = 0.1
 export const MAX_LOGO_BYTES = 128 * 1024
 const LOGO = /^data:(image\/(?:png|jpeg|webp|svg\+xml));base64,([A-Za-z0-9+/]+={0,2})$/

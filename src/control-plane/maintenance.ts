@@ -27,7 +27,7 @@ interface MaintenanceOptions {
   readonly fleet: Fleet
   readonly now: () => number
   readonly intervalMs: number
-  /** Of audit records; 0: they are kept. */
+  /** For audit records; 0: they are kept. */
   readonly auditRetentionMs: number
   readonly onFault: (message: string, error: unknown) => void
 }

@@ -56,7 +56,7 @@ export class KeySource {
     return this.#keys
   }
 
-  /** Of the discovery document that was read last; undefined: none was read, or it has none. */
+  /** For the discovery document that was read last; undefined: none was read, or it has none. */
   get tokenEndpoint(): string | undefined {
     return this.#tokenEndpoint
   }
@@ -120,7 +120,7 @@ export class KeySource {
     const { issuer, fetchJson, log } = this.#options
     if (this.#jwksUri === undefined) {
       const found = await discoverEndpoints(issuer, fetchJson)
-      if (!found.ok) return this.#failed(found.reason)
+      if (!found.ok) return this.#noteFailure(found.reason)
       this.#jwksUri = found.jwksUri
       this.#tokenEndpoint = found.tokenEndpoint
     }
@@ -128,19 +128,19 @@ export class KeySource {
     if (!fetched.ok) {
       // A provider that moved its keys says so in its discovery document.
       this.#jwksUri = this.#options.jwksUri
-      return this.#failed(fetched.reason)
+      return this.#noteFailure(fetched.reason)
     }
     const keys = await importKeySet(fetched.json, (kid, reason) =>
       log.warn({ issuer, kid, reason }, 'a key of the identity provider is ignored'),
     )
-    if (keys === undefined) return this.#failed('the key set contains no key that can be used')
+    if (keys === undefined) return this.#noteFailure('the key set contains no key that can be used')
     const removed = this.#keys !== undefined && !this.#keys.isWithin(keys)
     this.#keys = keys
     if (removed) this.#options.onKeyRemoved()
     return true
   }
 
-  #failed(reason: string): false {
+  #noteFailure(reason: string): false {
     const { issuer, log, onFault } = this.#options
     if (!this.unreachable) {
       log.warn(

@@ -11,7 +11,7 @@ import {
   SEPARATOR,
 } from '../model/call-figures.ts'
 
-/** Of each list. */
+/** For each list. */
 const MAX_LISTED = 20
 
 /** The calls that one or more threads have recorded. */

@@ -35,7 +35,7 @@ export const EMPTY_CONTENT: SnapshotContent = Object.freeze({
 })
 
 const digestOf = digestCache(canonicalJson)
-/** Of each tool by itself: a change of one does not hash the others again. */
+/** Digest of list of each tool by itself: a change of one does not hash the others again. */
 const digestOfList = digestCache(tools => (tools as readonly Tool[]).map(digestOf).join('\n'))
 
 /** Hashes only the parts that it has not hashed before; the share already has a version. */
@@ -60,7 +60,7 @@ export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   const record = value as Record<string, unknown>
   let text = ''
-  for (const key of sorted(Object.keys(record))) {
+  for (const key of sortKeys(Object.keys(record))) {
     const part = record[key]
     if (part !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(part)}`
   }
@@ -68,7 +68,7 @@ export function canonicalJson(value: unknown): string {
 }
 
 /** Most come in order, and finding that out costs a tenth of sorting them. */
-function sorted(keys: string[]): string[] {
+function sortKeys(keys: string[]): string[] {
   for (let at = 1; at < keys.length; at++) if (keys[at - 1]! > keys[at]!) return keys.sort()
   return keys
 }

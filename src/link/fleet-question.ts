@@ -79,7 +79,7 @@ export interface WireSummary {
   readonly window: CallWindow
 }
 
-/** Of each kind, the ones with the most calls. */
+/** For each kind, the ones with the most calls. */
 const MAX_GROUPS = 200
 export const MAX_FLEET_CALLS = 200
 

@@ -9,7 +9,7 @@ export interface Hello {
   /** Identifies the instance across restarts: two that run at once need two names. */
   readonly name: string
   readonly url: string
-  /** Of its software. */
+  /** Version of its software. */
   readonly version: string
   readonly workers: number
   readonly authConfig: AuthConfig

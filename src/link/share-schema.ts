@@ -71,9 +71,9 @@ export type McpApiShare = ModelOf<typeof mcpApiShare>
 /** An approved subscription. Its limits are the plan's with these overrides (`limitsOf` of model/subscription.ts). */
 const subscriptionShare = z.object({
   id: text,
-  /** Of a product: one of its APIs, which is all that a gateway of an older version serves; '' when it has none. */
+  /** API id of a product: one of its APIs, which is all that a gateway of an older version serves; '' when it has none. */
   apiId: text,
-  /** Of a product: its APIs. Absent: `apiId` alone. */
+  /** API ids of a product: its APIs. Absent: `apiId` alone. */
   apiIds: texts.optional(),
   /** The consumer. */
   application: text,

@@ -16,11 +16,11 @@ type Parts = Pick<ControlShare, 'plans' | 'tenants'>
 
 /** The version of this content. Hashes only the parts that it has not hashed before: one tenant that changed, not the others. */
 export function versionOf(parts: Parts): string {
-  return runAtOnce(versioning(parts))
+  return runAtOnce(versionSteps(parts))
 }
 
 /** As `versionOf`; it may be interrupted after each tenant. */
-export function* versioning({ plans, tenants }: Parts): Generator<void, string> {
+export function* versionSteps({ plans, tenants }: Parts): Generator<void, string> {
   const hash = createHash('sha256').update(digestOf(plans))
   for (const id of [...tenants.keys()].sort()) {
     hash.update(`\n${id}:${digestOf(tenants.get(id)!)}`)

@@ -5,7 +5,7 @@ import type { ByteBudget } from '../net/held-bytes.ts'
 
 export type Dict = { readonly [name: string]: unknown }
 
-/** Of a request of ours: a number, or a text where other threads and instances number requests of the same session. */
+/** Request id of a request of ours: a number, or a text where other threads and instances number requests of the same session. */
 export type RequestId = number | string
 
 export interface ServerAddress {
@@ -63,13 +63,13 @@ export type OnServerRequest = (method: string, params: Dict) => Promise<Dict | u
 export interface RequestOptions {
   /** From the start to the response. */
   readonly timeoutMs: number
-  /** Of everything that is received for this request. */
+  /** Maximum response bytes of everything that is received for this request. */
   readonly maxResponseBytes: number
   /** As of `EgressRequest`. */
   readonly budget?: ByteBudget | undefined
   /** It ends with the connection, not with a response: it takes no connection of calls. */
   readonly isLasting?: boolean
-  /** Of parsing one message, nanoseconds; 10 ms. */
+  /** For parsing one message, nanoseconds; 10 ms. */
   readonly maxParseNs?: number | undefined
   /** false: a short text is read as any other result, for comparison; true. */
   readonly shortTexts?: boolean | undefined
@@ -81,7 +81,7 @@ export interface RequestOptions {
   readonly onLog?: OnLog | undefined
   /** Least severe level of log messages; the server's choice when absent. */
   readonly logLevel?: string | undefined
-  /** Of the client behind the gateway, as a request of 2026-07-28 declares them; none when absent. */
+  /** For the client behind the gateway, as a request of 2026-07-28 declares them; none when absent. */
   readonly capabilities?: Dict | undefined
   /** Handles a request of the server during this one (up to 2025-11-25); undefined: it is refused. Never rejects. */
   readonly onServerRequest?: OnServerRequest | undefined

@@ -65,7 +65,7 @@ export interface ComparisonInput {
   readonly owner: string
   readonly wanted: readonly Resource[]
   readonly live: readonly Resource[]
-  /** Of every owner. */
+  /** For every owner. */
   readonly applied: readonly Applied[]
   /** Deletes resources of the owner that are not wanted any more. */
   readonly prune: boolean

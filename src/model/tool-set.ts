@@ -42,9 +42,9 @@ export interface OperationSelector {
   readonly methods?: readonly string[]
   /** Compared with the path as the document writes it. */
   readonly pathPrefix?: string
-  /** Of an MCP server: names of tools. */
+  /** Operation ids of an MCP server: names of tools. */
   readonly operationIds?: readonly string[]
-  /** Of an MCP server: hints that the tools must have. */
+  /** For an MCP server: hints that the tools must have. */
   readonly annotations?: { readonly [hint: string]: boolean }
 }
 
@@ -62,7 +62,7 @@ export interface ToolDefaults {
   readonly authentication: DeclaredAuthentication
   /** Result cache of tools that only read. */
   readonly cache?: { readonly ttlMs: number }
-  /** Of one result for a model. */
+  /** Maximum result bytes of one result for a model. */
   readonly maxResultBytes?: number
   readonly tasks?: TaskSupport
   /** Declares `outputSchema` from the success response of each operation. */

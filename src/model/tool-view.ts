@@ -48,9 +48,9 @@ export interface ToolView {
   readonly changes: readonly ToolChange[]
   /** Names and patterns of tools in the catalog; the others follow in name order. */
   readonly order: readonly string[]
-  /** Of the definitions that a list holds. */
+  /** Token budget of the definitions that a list holds. */
   readonly tokenBudget?: number
-  /** Of the tools that exceed the budget: they are searched for, or left out of the list. */
+  /** Over budget of the tools that exceed the budget: they are searched for, or left out of the list. */
   readonly overBudget: 'search' | 'leaveOut'
   readonly bindings: readonly ViewBinding[]
 }
@@ -74,11 +74,11 @@ export interface ToolViewStatus {
 export interface ViewFigures {
   /** Names as models see them, in the order of the list, without the search tools. */
   readonly tools: readonly string[]
-  /** Of them, what the list does not hold. */
+  /** For them, what the list does not hold. */
   readonly unlisted: readonly string[]
-  /** Of the definitions of all tools. */
+  /** Tokens of the definitions of all tools. */
   readonly tokens: number
-  /** Of the list. */
+  /** Listed tokens of the list. */
   readonly listedTokens: number
   /** What is not listed is found by search. */
   readonly isSearched: boolean

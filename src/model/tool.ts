@@ -113,7 +113,7 @@ export interface OAuthClient {
   readonly audience?: string
   /** RFC 8707. */
   readonly resource?: string
-  /** Of type `authorization_code`. */
+  /** Authorization URL of type `authorization_code`. */
   readonly authorizationUrl?: string
   /** RFC 7009. */
   readonly revocationUrl?: string
@@ -127,7 +127,7 @@ export interface BackendAuthentication {
   readonly name?: string
   /** The credential itself, resolved from the secret; it must never be logged or listed. Of OAuth: the secret of the client. */
   readonly credential?: string
-  /** Of the types of OAuth. */
+  /** For the types of OAuth. */
   readonly oauth?: OAuthClient
 }
 
@@ -175,11 +175,11 @@ export interface PromptMessage {
 }
 
 export interface DocumentFeature {
-  /** Of a resource: variable of its URI template → argument of the operation that reads it. */
+  /** For a resource: variable of its URI template → argument of the operation that reads it. */
   readonly variables?: { readonly [name: string]: string }
-  /** Of a resource: the arguments of that operation. */
+  /** For a resource: the arguments of that operation. */
   readonly arguments?: ObjectSchema
-  /** Of a prompt. */
+  /** Messages of a prompt. */
   readonly messages?: readonly PromptMessage[]
   /** Variable or argument → the values that it may have. */
   readonly completions: { readonly [name: string]: readonly string[] }
@@ -215,7 +215,7 @@ export interface Tool {
   readonly authentication: BackendAuthentication
   readonly timeoutMs: number
   readonly rateLimit?: ToolRateLimit
-  /** Of one result for a model; undefined: the setting RESULT_MAX. */
+  /** Maximum result bytes of one result for a model; undefined: the setting RESULT_MAX. */
   readonly maxResultBytes?: number
   /** How its calls share connections; absent: one HTTP/1.1 request in flight on each. */
   readonly upstream?: UpstreamTransport

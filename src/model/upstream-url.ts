@@ -20,7 +20,7 @@ export function readUnixUrl(url: string): { readonly origin: string } | string {
   if (parsed.port !== '') return 'the address of a Unix socket must not have a port'
   if (parsed.hostname === '')
     return `the address names no Unix socket: percent-encode the socket path and use it as the host, as in "${EXAMPLE}"`
-  const path = decoded(parsed.hostname)
+  const path = decodePart(parsed.hostname)
   if (path === undefined) return 'the path of the Unix socket is not valid percent-encoded UTF-8'
   const fault = socketPathFault(path)
   return fault === undefined ? { origin: unixOrigin(path) } : `the path of the Unix socket ${fault}`
@@ -46,7 +46,7 @@ export function unixOrigin(socketPath: string): string {
 
 /** @param origin as `originOf` returns it @returns undefined for one of http(s) */
 export function socketPathOf(origin: string): string | undefined {
-  return origin.startsWith(PREFIX) ? decoded(origin.slice(PREFIX.length)) : undefined
+  return origin.startsWith(PREFIX) ? decodePart(origin.slice(PREFIX.length)) : undefined
 }
 
 /** Scheme with host and port, or with the socket, in one spelling; undefined for other text. */
@@ -75,7 +75,7 @@ export function resolveWithin(reference: string, base: string): string | undefin
   return originOf(url.href) === origin ? url.href : undefined
 }
 
-function decoded(text: string): string | undefined {
+function decodePart(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -24,13 +24,13 @@ export interface Delivery {
   readonly status: DeliveryStatus
   /** Attempts made whose outcome is known, 0 to 5. */
   readonly attempt: number
-  /** Of the last response; null when there was none. */
+  /** Status code of the last response; null when there was none. */
   readonly statusCode: number | null
   /** Beginning of the last response, at most `MAX_STORED_RESPONSE_BYTES` in UTF-8. */
   readonly responseBody: string | null
   /** Why the last attempt failed; null when it succeeded. */
   readonly error: string | null
-  /** Of the last attempt. */
+  /** Duration of the last attempt. */
   readonly durationMs: number | null
   /** null when no attempt is to come. */
   readonly nextAttemptAt: Date | null

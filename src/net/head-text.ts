@@ -7,7 +7,7 @@ const TAB = 0x09
 /** Names whose bytes are cached; emptied when full. */
 const MAX_NAMES = 256
 const MAX_CACHED_VALUE = 256
-/** Of one name, one after the other: from then on one value in so many is cached, in case values repeat again. */
+/** For one name, one after the other: from then on one value in so many is cached, in case values repeat again. */
 const MAX_MISSES = 16
 const MISSES_PER_TRIAL = 64
 /** Fields of a head whose places are kept. */
@@ -25,9 +25,9 @@ interface CachedField {
   misses: number
 }
 
-/** Of a field in the buffer. */
+/** Place of a field in the buffer. */
 interface Place {
-  /** Of its line break. */
+  /** For its line break. */
   start: number
   end: number
   name: string
@@ -44,12 +44,12 @@ export class HeadText {
   #bytes = Buffer.allocUnsafeSlow(KEPT_BYTES)
   #end = 0
   readonly #fields = new Map<string, CachedField>()
-  /** Of this head and, beyond, of heads before; the bytes of the first `#kept` are in the buffer. */
+  /** Places of this head and, beyond, of heads before; the bytes of the first `#kept` are in the buffer. */
   readonly #places: Place[] = []
   #kept = 0
   /** Fields of this head so far. */
   #count = 0
-  /** Of the kept buffer, by their length: making one costs more than a field. */
+  /** For the kept buffer, by their length: making one costs more than a field. */
   readonly #views: Uint8Array[] = []
 
   /** @param line ASCII, first line of the head */

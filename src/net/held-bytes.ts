@@ -13,7 +13,7 @@ export const UNASKED_BYTES = 16 * 1024
  * 7 MB took 29 MB each.
  */
 const COPIES = 4
-/** Of the cells in which threads publish what they hold: a 32-bit number lasts for 2 TiB. */
+/** Cell bytes of the cells in which threads publish what they hold: a 32-bit number lasts for 2 TiB. */
 const CELL_BYTES = 1024
 
 /** Asks for a body that grows. @returns false when it must not be kept */
@@ -44,7 +44,7 @@ export class HeldBytes {
     this.#publish()
   }
 
-  /** Of this thread. */
+  /** Bytes of this thread. */
   get bytes(): number {
     return this.#own
   }

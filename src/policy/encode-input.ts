@@ -42,12 +42,12 @@ export function inputEncoder(reads: Reads): (input: PolicyInput) => string {
   let lastText = ''
   return input => {
     if (last === undefined || !sameSubject(last, input.subject)) {
-      lastText = `{"subject":{${subject(input.subject)}"properties":{${trimmed(subjectProperties(input.subject.properties))}}}`
+      lastText = `{"subject":{${subject(input.subject)}"properties":{${trimFields(subjectProperties(input.subject.properties))}}}`
       last = lasting(input.subject) ? input.subject : undefined
     }
     const facts = context(input.context)
-    const beside = facts === '' ? '' : `,"context":{${trimmed(facts)}}`
-    return `${lastText},"action":{"name":${JSON.stringify(input.action.name)}},"resource":{${resource(input.resource)}"properties":{${trimmed(resourceProperties(input.resource.properties))}}}${beside}}`
+    const beside = facts === '' ? '' : `,"context":{${trimFields(facts)}}`
+    return `${lastText},"action":{"name":${JSON.stringify(input.action.name)}},"resource":{${resource(input.resource)}"properties":{${trimFields(resourceProperties(input.resource.properties))}}}${beside}}`
   }
 }
 
@@ -89,7 +89,7 @@ function section<P>(
   }
 }
 
-function trimmed(fields: string): string {
+function trimFields(fields: string): string {
   return fields === '' ? '' : fields.slice(0, -1)
 }
 

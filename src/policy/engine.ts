@@ -94,5 +94,5 @@ export interface DecisionObserver {
    * @param schema of the arguments; what it marks as sensitive is not kept.
    * @returns the id under which the decision is kept; undefined when it is allowed and left out.
    */
-  decided(input: PolicyInput, decision: Decision, atMs: number, schema?: object): string | undefined
+  recordDecision(input: PolicyInput, decision: Decision, atMs: number, schema?: object): string | undefined
 }

@@ -4,7 +4,7 @@ import { Histogram, type TracedValue } from './histogram.ts'
 /** The label of all consumers beyond `maxConsumers`. */
 const OTHER = 'other'
 
-/** Of one consumer with separate labels; backends of proxied APIs choose any. Others are counted by class, such as `4xx`. */
+/** Maximum statuses of one consumer with separate labels; backends of proxied APIs choose any. Others are counted by class, such as `4xx`. */
 const MAX_STATUSES = 64
 
 interface Count {
@@ -46,11 +46,11 @@ export class CallCounts {
     const isSeparate = statuses.size < MAX_STATUSES || statuses.has(status)
     add(statuses, isSeparate ? status : `${Math.trunc(status / 100)}xx`)
     this.duration.of(action).observe(seconds, traced)
-    if (outcome !== 'success') this.#failed(action, outcome)
+    if (outcome !== 'success') this.#countFailure(action, outcome)
     if (backendSeconds >= 0) this.#backend.observe(backendSeconds, traced)
   }
 
-  #failed(action: string, outcome: string): void {
+  #countFailure(action: string, outcome: string): void {
     let outcomes = this.#byAction.get(action)
     if (outcomes === undefined) {
       outcomes = new Map()

@@ -9,7 +9,7 @@ export function limitRepeats(
   nowMs = () => performance.now(),
 ): Pick<Log, 'info' | 'warn' | 'error'> {
   const written = new Map<string, { readonly atMs: number; leftOut: number }>()
-  const limited =
+  const limitLevel =
     (level: 'info' | 'warn' | 'error') =>
     (fields: object, message: string): void => {
       const last = written.get(message)
@@ -21,5 +21,5 @@ export function limitRepeats(
       written.set(message, { atMs: nowMs(), leftOut: 0 })
       log[level]({ ...fields, ...repeats }, message)
     }
-  return { info: limited('info'), warn: limited('warn'), error: limited('error') }
+  return { info: limitLevel('info'), warn: limitLevel('warn'), error: limitLevel('error') }
 }

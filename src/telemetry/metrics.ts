@@ -35,7 +35,7 @@ export class Metrics {
   readonly #policyFailures: Counter<'failure'>
   readonly #changes: Counter<'action' | 'actor'>
   #others: (() => Promise<readonly MetricJson[]>) | undefined
-  /** Of the process, not of a thread: made where they are scraped. */
+  /** For the process, not of a thread: made where they are scraped. */
   #process: Registry | undefined
 
   constructor(maxConsumers: number) {
@@ -43,14 +43,14 @@ export class Metrics {
     this.#calls = calls
     this.call = calls.call.bind(calls)
     new Counter({
-      ...this.#labelled('platform_requests_total'),
+      ...this.#labelledMetric('platform_requests_total'),
       collect() {
         this.reset()
         for (const { consumer, status, calls: n } of calls.requests()) this.inc({ consumer, status }, n)
       },
     })
     new Counter({
-      ...this.#labelled('platform_outcomes_total'),
+      ...this.#labelledMetric('platform_outcomes_total'),
       collect() {
         this.reset()
         for (const { action, outcome, calls: n } of calls.outcomes()) this.inc({ action, outcome }, n)
@@ -58,28 +58,28 @@ export class Metrics {
     })
     const targets = new TargetCounts(maxConsumers)
     this.#targets = targets
-    this.#counted('platform_tool_calls_total', () => targets.tools())
-    this.#counted('platform_tenant_calls_total', () => targets.tenants())
-    this.#counted('platform_backend_calls_total', () => targets.backends())
-    this.#counted('platform_refusals_total', () => targets.refusals())
+    this.#collectCounts('platform_tool_calls_total', () => targets.tools())
+    this.#collectCounts('platform_tenant_calls_total', () => targets.tenants())
+    this.#collectCounts('platform_backend_calls_total', () => targets.backends())
+    this.#collectCounts('platform_refusals_total', () => targets.refusals())
     this.#histogram('platform_tool_duration_seconds', targets.duration)
     this.read('platform_rate_limited_total', () => this.#rateLimited)
     this.read('platform_quota_exceeded_total', () => this.#quotaExceeded)
     this.#histogram('platform_request_duration_seconds', calls.duration)
     this.#histogram('platform_backend_duration_seconds', calls.backend)
-    this.#connectionsRefused = new Counter(this.#labelled('platform_connections_refused_total'))
-    this.#streamsRefused = new Counter(this.#labelled('platform_streams_refused_total'))
-    this.#streamsEnded = new Counter(this.#labelled('platform_streams_ended_total'))
+    this.#connectionsRefused = new Counter(this.#labelledMetric('platform_connections_refused_total'))
+    this.#streamsRefused = new Counter(this.#labelledMetric('platform_streams_refused_total'))
+    this.#streamsEnded = new Counter(this.#labelledMetric('platform_streams_ended_total'))
     this.#histogram('platform_stage_duration_seconds', calls.stages)
-    this.#bugs = new Counter(this.#labelled('platform_internal_errors_total'))
-    this.#unexpected = new Counter(this.#labelled('platform_unexpected_errors_total'))
-    this.#policyFailures = new Counter(this.#labelled('platform_policy_failures_total'))
-    this.#changes = new Counter(this.#labelled('platform_changes_total'))
+    this.#bugs = new Counter(this.#labelledMetric('platform_internal_errors_total'))
+    this.#unexpected = new Counter(this.#labelledMetric('platform_unexpected_errors_total'))
+    this.#policyFailures = new Counter(this.#labelledMetric('platform_policy_failures_total'))
+    this.#changes = new Counter(this.#labelledMetric('platform_changes_total'))
   }
 
   /** @param build of uWS, or the version of Node */
   httpServer(server: string, build: string): void {
-    new Gauge(this.#labelled('platform_http_server_info')).set({ server, build }, 1)
+    new Gauge(this.#labelledMetric('platform_http_server_info')).set({ server, build }, 1)
   }
 
   /** What a thread serves, read when scraped. */
@@ -87,7 +87,7 @@ export class Metrics {
     read: () => { readonly worker: string; readonly snapshot: string; readonly policy_revision: string },
   ): void {
     new Gauge({
-      ...this.#labelled('platform_worker_info'),
+      ...this.#labelledMetric('platform_worker_info'),
       collect() {
         this.reset()
         this.set(read(), 1)
@@ -101,8 +101,8 @@ export class Metrics {
   }
 
   /** See `CallMetrics`. */
-  refused(reason: string, consumer: string): void {
-    this.#targets.refused(reason, this.#calls.labelOf(consumer))
+  countRefusal(reason: string, consumer: string): void {
+    this.#targets.countRefusal(reason, this.#calls.labelOf(consumer))
   }
 
   quotaRefused(calendar: boolean): void {
@@ -114,7 +114,7 @@ export class Metrics {
   quotaUsage(read: () => Iterable<QuotaUsage>): void {
     const calls = this.#calls
     new Gauge({
-      ...this.#labelled('platform_quota_usage_ratio'),
+      ...this.#labelledMetric('platform_quota_usage_ratio'),
       collect() {
         this.reset()
         const fullest = new Map<string, QuotaUsage>()
@@ -130,9 +130,9 @@ export class Metrics {
   }
 
   /** `platform_degraded`, read when scraped: pairs of part and whether it has a fault. */
-  degraded(read: () => Iterable<readonly [string, boolean]>): void {
+  observeDegraded(read: () => Iterable<readonly [string, boolean]>): void {
     new Gauge({
-      ...this.#labelled('platform_degraded'),
+      ...this.#labelledMetric('platform_degraded'),
       aggregator: 'max',
       collect() {
         this.reset()
@@ -165,7 +165,7 @@ export class Metrics {
   }
 
   /** @param action of the policy input, a closed set. @param actor its consumer */
-  changed(action: string, actor: string): void {
+  countChange(action: string, actor: string): void {
     this.#changes.inc({ action, actor: this.#calls.labelOf(actor) })
   }
 
@@ -178,18 +178,18 @@ export class Metrics {
     this.#policyFailures.inc({ failure })
   }
 
-  #labelled(name: MetricName) {
+  #labelledMetric(name: MetricName) {
     const { help, labels } = METRICS[name]
     return { name, help, labelNames: labels, registers: [this.registry] }
   }
 
   /** A counter whose values are kept elsewhere. */
-  #counted(
+  #collectCounts(
     name: MetricName,
     read: () => Iterable<{ readonly labels: Partial<Record<string, string>>; readonly calls: number }>,
   ): void {
     new Counter({
-      ...this.#labelled(name),
+      ...this.#labelledMetric(name),
       collect() {
         this.reset()
         for (const { labels, calls } of read()) this.inc(labels as Record<string, string>, calls)
@@ -243,7 +243,7 @@ export class Metrics {
   async text(): Promise<string> {
     this.#process ??= processMetrics()
     const others = (await this.#others?.()) ?? []
-    const all = others.length === 0 ? this.registry : merged([await this.json(), ...others])
+    const all = others.length === 0 ? this.registry : mergeThreads([await this.json(), ...others])
     return `${await all.metrics()}\n${await this.#process.metrics()}`
   }
 
@@ -251,12 +251,12 @@ export class Metrics {
   async openMetrics(): Promise<string> {
     this.#process ??= processMetrics()
     const threads = [await this.json(), ...((await this.#others?.()) ?? [])]
-    const all = [...(await familiesOf(merged(threads))), ...(await familiesOf(this.#process))]
+    const all = [...(await familiesOf(mergeThreads(threads))), ...(await familiesOf(this.#process))]
     return openMetricsText(all, examplesOf(threads))
   }
 }
 
-function merged(threads: readonly MetricJson[]): Registry {
+function mergeThreads(threads: readonly MetricJson[]): Registry {
   return AggregatorRegistry.aggregate(threads as unknown as object[])
 }
 

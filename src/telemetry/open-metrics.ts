@@ -38,7 +38,7 @@ export function openMetricsText(families: readonly MetricFamily[], examples: Exa
   for (const { name, help, type, values } of families) {
     // the family of a counter is named without the suffix, and its samples always have it (OpenMetrics 1.0, Suffixes)
     const family = type === 'counter' ? name.replace(/_total$/, '') : name
-    lines.push(`# TYPE ${family} ${type}`, `# HELP ${family} ${escaped(help)}`)
+    lines.push(`# TYPE ${family} ${type}`, `# HELP ${family} ${escapeLabel(help)}`)
     for (const { metricName, labels, value } of values) {
       const sample = type === 'counter' ? `${family}_total` : (metricName ?? name)
       const series = sample + labelsText(labels)
@@ -51,14 +51,14 @@ export function openMetricsText(families: readonly MetricFamily[], examples: Exa
 function exampleText(example: Exemplar | undefined): string {
   if (example === undefined) return ''
   const { traceId, value, receivedAtMs } = example
-  return ` # {trace_id="${escaped(traceId)}"} ${numberText(value)} ${receivedAtMs / 1000}`
+  return ` # {trace_id="${escapeLabel(traceId)}"} ${numberText(value)} ${receivedAtMs / 1000}`
 }
 
 function labelsText(labels: Sample['labels']): string {
   const pairs = Object.entries(labels).map(([name, value]) => {
     // bounds have a canonical form, because they are compared as text (Canonical Numbers)
     const text = name === 'le' && typeof value === 'number' ? boundText(value) : String(value)
-    return `${name}="${escaped(text)}"`
+    return `${name}="${escapeLabel(text)}"`
   })
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
@@ -74,6 +74,6 @@ function numberText(value: number): string {
   return String(value)
 }
 
-function escaped(text: string): string {
+function escapeLabel(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')
 }

@@ -27,7 +27,7 @@ interface Value {
   readonly metricName: string
   readonly labels: { readonly [label: string]: string | number }
   readonly value: number
-  /** Of a bucket; the library's text leaves it out. */
+  /** For a bucket; the library's text leaves it out. */
   readonly example?: Exemplar
 }
 

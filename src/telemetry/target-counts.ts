@@ -28,7 +28,7 @@ export interface TargetCall {
   readonly seconds: number
   /** Below 0: no backend was called. */
   readonly backendSeconds: number
-  /** Of a call whose trace is recorded. */
+  /** For a call whose trace is recorded. */
   readonly traced?: TracedValue | undefined
 }
 
@@ -45,7 +45,7 @@ export class TargetCounts {
   /** Found by the tool itself, because a call should build no text. */
   readonly #ofTool = oncePer(
     (tool: Tool): ToolCounts => ({
-      outcomes: bounded(this.#tools, `${tool.toolSet}\n${tool.name}`, this.#max, `${OTHER}\n${OTHER}`),
+      outcomes: boundLabel(this.#tools, `${tool.toolSet}\n${tool.name}`, this.#max, `${OTHER}\n${OTHER}`),
       duration: this.duration.of(shownLabel(this.duration.all, tool.name, this.#max, OTHER)),
       backend: this.#backendOf(tool.request.baseUrl),
     }),
@@ -68,7 +68,7 @@ export class TargetCounts {
   }
 
   /** @param consumer bounded by the caller */
-  refused(reason: string, consumer: string): void {
+  countRefusal(reason: string, consumer: string): void {
     getOrSet(this.#refusals, `${reason}\n${consumer}`, () => ({ calls: 0 })).calls++
   }
 
@@ -97,7 +97,7 @@ export class TargetCounts {
   }
 
   #tenantOf(tenant: string): Outcomes {
-    return this.#tenants.get(tenant) ?? bounded(this.#tenants, tenant, this.#max, OTHER)
+    return this.#tenants.get(tenant) ?? boundLabel(this.#tenants, tenant, this.#max, OTHER)
   }
 
   #upstreamOf(upstream: string): Outcomes {
@@ -111,12 +111,12 @@ export class TargetCounts {
 
   /** Without path: it may hold what only the backend should see. */
   #backendOf(url: string): Outcomes {
-    return bounded(this.#backends, originOf(url) ?? OTHER, this.#max, OTHER)
+    return boundLabel(this.#backends, originOf(url) ?? OTHER, this.#max, OTHER)
   }
 }
 
 /** The outcomes of a label, or of the label that the values beyond the bound share. */
-function bounded(labels: Map<string, Outcomes>, label: string, max: number, other: string): Outcomes {
+function boundLabel(labels: Map<string, Outcomes>, label: string, max: number, other: string): Outcomes {
   return getOrSet(labels, shownLabel(labels, label, max, other), (): Outcomes => new Map())
 }
 

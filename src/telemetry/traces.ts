@@ -7,16 +7,16 @@ export interface TracedStep {
   readonly endedAtMs: number
   /** 16 hex digits when the id was sent to others; '' = any. */
   readonly spanId: string
-  /** Of a span that calls a backend. */
+  /** For a span that calls a backend. */
   readonly attributes?: TracedCall['attributes']
-  /** Of a span that calls a backend: it did not respond, or with an error. */
+  /** For a span that calls a backend: it did not respond, or with an error. */
   readonly failed?: boolean
 }
 
 /** A call that has ended. No argument, token or key is in it. */
 export interface TracedCall extends Omit<TracedStep, 'spanId' | 'attributes' | 'failed'> {
   readonly traceId: string
-  /** Of the caller; absent: the trace begins here. */
+  /** Parent span id of the caller; absent: the trace begins here. */
   readonly parentSpanId: string | undefined
   readonly attributes: { readonly [name: string]: string | number }
   /** A fault of the server (OpenTelemetry, HTTP spans): a refused call is not one. */

@@ -31,7 +31,7 @@ export interface SwapResult {
   readonly calls: number
   /** Calls that began after the announcement of the revision then in force. */
   readonly afterAnnouncement: number
-  /** Of the machine, at the end. */
+  /** For the machine, at the end. */
   readonly loadAverage: number
   /** Milliseconds from the written file to the announcement. */
   readonly swapMs: { readonly p50: number; readonly max: number }

@@ -44,7 +44,7 @@ export interface FaultRecord {
 export interface PromisedEvent {
   readonly event: string
   readonly subscriptionId: string
-  /** Of a rotated key; empty for other events. */
+  /** For a rotated key; empty for other events. */
   readonly keyPrefix: string
   readonly acknowledgedAt: number
 }

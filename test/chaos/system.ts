@@ -55,7 +55,7 @@ export interface System {
   }
   readonly policyFile: string
   readonly adminToken: string
-  /** Of any consumer of the tenant. */
+  /** Token of any consumer of the tenant. */
   tokenOf(consumer: string): Promise<string>
   stop(): Promise<void>
 }

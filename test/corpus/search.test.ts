@@ -44,7 +44,7 @@ describe.skipIf(!LARGE_INSTALLED && !required)(
 
     it('ignores tools that the caller may not see', () => {
       const hidden = namesFound(index, 'close the issue')[0]!
-      const searching = index.searching('close the issue', ({ tool }) => tool.name !== hidden, 20)
+      const searching = index.searchSteps('close the issue', ({ tool }) => tool.name !== hidden, 20)
       let step = searching.next()
       while (step.done !== true) step = searching.next()
       expect(step.value.map(({ tool }) => tool.name)).not.toContain(hidden)

@@ -19,7 +19,7 @@ interface Case {
   readonly method: string
   readonly headers?: Record<string, string>
   readonly body?: object
-  /** Of the actual request from the allowed origin. */
+  /** Status of the actual request from the allowed origin. */
   readonly status: number
   /** Any page may read it. */
   readonly isPublic?: true

@@ -43,7 +43,7 @@ const STEPS =
   'tls reach cors challenge prefix resource server registration authorization token initialize stream list names limits'.split(
     ' ',
   )
-/** Of a plain address without a prefix. */
+/** For a plain address without a prefix. */
 const SKIPPED = ['tls', 'prefix']
 
 describe('a healthy gateway', () => {

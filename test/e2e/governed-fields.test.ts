@@ -13,9 +13,9 @@ const WITH_SECRET = { authentication: { type: 'bearer', secret: 'crm' } }
 const NEEDED = 'tenant-admin or cpi-admin'
 
 let world: TwoTenants
-/** Of the tenant. */
+/** Server of the tenant. */
 let server: ServedMcp
-/** Of the member alone. */
+/** For the member alone. */
 let foreign: ServedMcp
 let member: string
 let administrator: string

@@ -93,7 +93,7 @@ const scrape = async () => (await fetch(`${gateway.running.addresses.metrics_url
 interface Finding {
   readonly granted: boolean
   readonly status: number
-  /** Of a refusal. */
+  /** Body of a refusal. */
   readonly body: { error: string; message: string; retry_after_secs: number | null } | undefined
   readonly headers: Headers
 }

@@ -7,9 +7,9 @@ const REACHES = { timeout: 60_000, interval: 50 }
 const DENIED = 403
 
 let world: TwoTenants
-/** Of acme, which shares it with beta. */
+/** For acme, which shares it with beta. */
 let shared: string
-/** Of acme, never shared. */
+/** For acme, never shared. */
 let own: string
 let gamma: string
 let member: string

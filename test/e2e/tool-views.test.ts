@@ -29,7 +29,7 @@ const COUNTER = view(
   },
   'platform',
 )
-/** Of demo-agent. */
+/** For demo-agent. */
 const AGENT = view('agents', {
   title: 'For agents',
   select: { tools: ['shop_getProduct', 'shop_placeOrder', 'shop_listProducts'] },

@@ -18,7 +18,7 @@ import { POSTGRES } from './tables/postgres.ts'
 import { breakProxy, type Called, type World } from './world.ts'
 
 const SOON = { timeout: 15_000, interval: 50 }
-/** Of so many calls one is a change. */
+/** For so many calls one is a change. */
 const CHANGE_EVERY = 3
 
 async function open(): Promise<World> {

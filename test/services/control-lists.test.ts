@@ -103,7 +103,7 @@ describe.skipIf(WITHOUT_POSTGRES)(
       },
     )
 
-    /** Of the queries that one call sends: each is explained with its own parameters, in the scope and role of its transaction. */
+    /** For the queries that one call sends: each is explained with its own parameters, in the scope and role of its transaction. */
     async function plansOf(path: string): Promise<string[]> {
       const spy = vi.spyOn(pg.Client.prototype, 'query')
       await plane.call('platform', 'GET', path)

@@ -11,7 +11,7 @@ import { freePort } from '../fixtures/free-ports.ts'
 const NGINX = ['/usr/sbin/nginx', '/usr/bin/nginx'].find(path => existsSync(path))
 const REQUIRED = process.env.REQUIRE_SERVICES === '1'
 const { kinds } = listenerSupport()
-/** Of a request in HTTP/1.0: the older native build closes the connection after 10 s without a response, which nginx reports as 502. */
+/** For a request in HTTP/1.0: the older native build closes the connection after 10 s without a response, which nginx reports as 502. */
 const HTTP_1_0 = { node: 200, uws: isStrictParser('uws') ? 505 : 502 } as const
 /** Below the 60 s after which nginx gives up. */
 const RESPONDS_WITHIN_MS = 20_000

@@ -28,7 +28,7 @@ const PGBOUNCER = '/usr/sbin/pgbouncer'
 const WITHOUT_PGBOUNCER = WITHOUT_POSTGRES || (!existsSync(PGBOUNCER) && !servicesRequired())
 const PGBOUNCER_HINT = WITHOUT_PGBOUNCER ? ' (skipped: bash scripts/services.sh postgresql pgbouncer)' : ''
 
-/** Of tenants made. */
+/** Count of tenants made. */
 let count = 0
 
 describe.skipIf(WITHOUT_POSTGRES)(`PostgreSQL of a provider${POSTGRES_HINT}`, () => {

@@ -9,14 +9,14 @@ import { mostSurelyInside } from '../unit/data-plane/kernel/window/oracle.ts'
 import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const MAX_MS = 50
-/** Of the calls that are due: on a machine without other work each thread makes more. */
+/** For the calls that are due: on a machine without other work each thread makes more. */
 const MIN_PACE = 0.75
 
 describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
   let server: RedisServer
   let one: RedisQuota
   let two: RedisQuota
-  /** Of the first instance. */
+  /** Threads of the first instance. */
   let threads: CountingThread[]
   beforeAll(async () => {
     await passMidnight(90_000)

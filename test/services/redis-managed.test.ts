@@ -16,7 +16,7 @@ import { REDIS_HINT, withoutRedis } from './redis/redis-server.ts'
 import { startCluster, startEncrypted, startSentinels, type Topology } from './redis/topologies.ts'
 
 const PER_SECOND = 50
-/** Of consumers that call 20 times a second: some have used all of it when the server ends, others a part. */
+/** For consumers that call 20 times a second: some have used all of it when the server ends, others a part. */
 const PER_MINUTE = [30, 60, 120, 240, 480, 960]
 
 /** Clock of grants, ms. */

@@ -24,7 +24,7 @@ for (const [name, env, needsRedis] of STORES) {
     let redis: RedisServer | undefined
     let gateway: Deployment
     let victim: string
-    /** Of another tenant; of the same tenant, another user. */
+    /** For another tenant; of the same tenant, another user. */
     let attackers: readonly [string, string][]
 
     beforeAll(async () => {

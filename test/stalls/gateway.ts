@@ -23,7 +23,7 @@ import type { InlineToolSet } from './documents.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const READY_MS = 300_000
 const INSTALL_MS = 300_000
-/** Of a document within its ToolSet, whose file may have 6 MB. */
+/** Maximum inline chars of a document within its ToolSet, whose file may have 6 MB. */
 const MAX_INLINE_CHARS = 4_000_000
 /** A probe runs each millisecond; on a busy machine its line may come later. */
 const SETTLE_MS = 20
@@ -178,7 +178,7 @@ export class StallGateway {
     return (await this.post('/mcp', body)).session
   }
 
-  /** Of a serving thread since the last time it was asked, in CPU milliseconds; it reads 64 KiB of the log at most. */
+  /** For a serving thread since the last time it was asked, in CPU milliseconds; it reads 64 KiB of the log at most. */
   async longestTurn(): Promise<number> {
     await sleep(SETTLE_MS)
     const bytes = Buffer.alloc(64 * 1024)

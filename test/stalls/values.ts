@@ -43,7 +43,7 @@ function aText(random: Random, chars: number): string {
   return random.below(2) === 0 ? text : `${text}!`
 }
 
-/** Of no schema: large in one of the ways that cost a parser or a serializer most. */
+/** For no schema: large in one of the ways that cost a parser or a serializer most. */
 export function hostileValue(random: Random, chars: number): unknown {
   const n = Math.max(1, Math.floor(chars / 12))
   switch (random.below(11)) {

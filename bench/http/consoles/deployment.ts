@@ -9,9 +9,9 @@ export interface Deployment {
   /** The process whose processor time counts. */
   readonly gateway: Served
   readonly gatewayUrl: string
-  /** Of the control plane, which serves the consoles. */
+  /** API URL of the control plane, which serves the consoles. */
   readonly apiUrl: string
-  /** Of demo-agent, without limits. */
+  /** Token of demo-agent, without limits. */
   readonly token: string
   stop(): Promise<void>
 }

@@ -13,7 +13,7 @@ import { choose, type Part } from './part.ts'
 import { MAX_WARM_UP_MS, WINDOW_SECONDS, WINDOWS } from './warm-up.ts'
 import { workersCases } from './workers.ts'
 
-/** Of one part. */
+/** Part time of one part. */
 export interface PartTime {
   readonly name: string
   /** Cases that are warmed up; one for each server and rate. */

@@ -20,9 +20,9 @@ interface LatencyRound extends Round {
 const OURS = 'toolgate/tools-call'
 const REFERENCES = ['nginx/post', 'bare/uws-undici']
 const PEERS = [...REFERENCES, 'peer/envoy-tools-call']
-/** Of a server's own capacity. */
+/** For a server's own capacity. */
 export const UTILIZATIONS = [0.5, 0.7]
-/** Of the lower of the two capacities, the gateway's and nginx's. */
+/** For the lower of the two capacities, the gateway's and nginx's. */
 export const CURVE_SHARES = [0.1, 0.25, 0.5, 0.7, 0.8, 0.9]
 
 /** @param known capacities by case id, where they have been measured in this run */
@@ -49,7 +49,7 @@ export const latencyCases = (cases: Cases): readonly Case[] =>
 export const curveCases = (chosen: readonly Case[]): readonly Case[] =>
   chosen.filter(({ id }) => id === OURS || REFERENCES.includes(id))
 
-/** Of a server that the part `load` has not measured: its rate in the last windows of a warm-up under a closed loop. */
+/** For a server that the part `load` has not measured: its rate in the last windows of a warm-up under a closed loop. */
 async function capacitiesOf(
   chosen: readonly Case[],
   cases: Cases,

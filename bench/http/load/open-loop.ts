@@ -78,7 +78,7 @@ export async function openLoop(options: OpenLoopOptions): Promise<void> {
   })
 }
 
-/** Of a latency curve. */
+/** For a latency curve. */
 export const PERCENTILES = [50, 75, 90, 95, 99, 99.5, 99.9, 99.99, 100] as const
 
 /** One kind of request at one rate. @returns percentile → ms */

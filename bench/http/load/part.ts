@@ -5,7 +5,7 @@ export interface Part {
   /** Address of the upstream, in this process. */
   readonly backend: string
   readonly rounds: number
-  /** Of one case in one round. */
+  /** For one case in one round. */
   readonly seconds: number
   readonly connections: number
   readonly workers: number

@@ -8,7 +8,7 @@ export interface ProxyServer extends Child {
 
 export interface ProxyOptions {
   readonly name: string
-  /** Of a shell, which it replaces. */
+  /** For a shell, which it replaces. */
   readonly command: string
   readonly port: number
   /** Is requested until there is a response. */

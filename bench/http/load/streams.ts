@@ -17,7 +17,7 @@ const AT_ONCE = 50
 const ARRIVE_MS = 30_000
 /** The bare server is quick for the kernel's clock: it notifies this often in one round. */
 const BARE_NOTIFICATIONS = 10
-/** Of the gateway in one window: each notification waits for a change of the list, whose cost varies by a quarter. */
+/** For the gateway in one window: each notification waits for a change of the list, whose cost varies by a quarter. */
 const WINDOW_NOTIFICATIONS = 5
 const MANY = '1000000'
 const UNLIMITED = { MAX_PER_IP: MANY, MAX_PER_TENANT: MANY, MAX_TOTAL: MANY, RATE_LIMIT_PER_MIN: MANY }
@@ -239,7 +239,7 @@ interface Memories {
   readonly rssKiB: number
 }
 
-/** Of all lines of this part. */
+/** For all lines of this part. */
 const lowerIn = (part: Part, warmUpMs?: number) =>
   ({
     better: 'lower',

@@ -24,11 +24,11 @@ export interface ControlPlane extends Served {
 export interface Toolgate extends Served {
   readonly url: string
   readonly control: ControlPlane
-  /** Of demo-admin, whose plan has no limits. */
+  /** Token of demo-admin, whose plan has no limits. */
   readonly token: string
   /** As many others of the same caller. */
   tokens(count: number): Promise<readonly string[]>
-  /** Of a subscription without limits to the API at `/t/acme/bench`. */
+  /** API key of a subscription without limits to the API at `/t/acme/bench`. */
   readonly apiKey: string
   /** Changes the tools, so that listeners are notified; a second call restores them. */
   changeTools(): void
@@ -84,7 +84,7 @@ export async function startControlPlane(dir: string, side: Side = 'spare'): Prom
   return { ...served, token, api: new ControlApi(served.api_url, await token('demo-admin')) }
 }
 
-/** Of a gateway by itself beside a control plane. */
+/** For a gateway by itself beside a control plane. */
 export function gatewayEnv(control: Addresses, dir: string, name: string): Record<string, string> {
   return {
     ROLE: 'gateway',
@@ -113,7 +113,7 @@ export interface ToolgateOptions {
   readonly agentPerMonth?: number
   /** For the runtime of the gateway. */
   readonly nodeOptions?: readonly string[]
-  /** Of the control plane: `spare` when absent. Where nothing is timed it need not wait for idle processors, which a busy machine has none of. */
+  /** For the control plane: `spare` when absent. Where nothing is timed it need not wait for idle processors, which a busy machine has none of. */
   readonly controlSide?: Side
 }
 

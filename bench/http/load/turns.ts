@@ -19,15 +19,15 @@ export interface Taken<R extends Round> {
 }
 
 export interface Turns<C, R extends Round> {
-  /** Of progress: `ladder`. */
+  /** Name of progress: `ladder`. */
   readonly name: string
   readonly cases: readonly C[]
-  /** Of one case in one round; those of the part when absent. */
+  /** For one case in one round; those of the part when absent. */
   readonly seconds?: number
   /** What the CPU time is of: a call when absent. */
   readonly what?: string
   measure(one: C, seconds: number): Promise<R>
-  /** Of the warm-up; what `measure` does in the time of a window when absent. */
+  /** Window of the warm-up; what `measure` does in the time of a window when absent. */
   window?(one: C): Promise<Round>
   /** Writes all lines of a case; lines of the same names replace those of the round before. */
   write(one: C, takenOf: (id: string) => Taken<R>): void

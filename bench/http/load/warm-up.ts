@@ -8,11 +8,11 @@ import { spread } from '../../statistics.ts'
 export const WINDOWS = 4
 /** wrk takes whole seconds only. */
 export const WINDOW_SECONDS = 1
-/** Of the median: how far the cheapest and the dearest of these windows are apart at most. */
+/** For the median: how far the cheapest and the dearest of these windows are apart at most. */
 export const MAX_SPREAD = 0.12
-/** Of the median: how far the means of their two halves are apart at most, so that windows which still become cheaper are not steady. */
+/** For the median: how far the means of their two halves are apart at most, so that windows which still become cheaper are not steady. */
 export const MAX_TREND = 0.04
-/** Of one case; a figure that is not steady by then is marked, and does not enter the report. */
+/** For one case; a figure that is not steady by then is marked, and does not enter the report. */
 export const MAX_WARM_UP_MS = 30_000
 
 /** @param costs of the windows so far, in their order: CPU time of a call, or another cost that falls while code is compiled */

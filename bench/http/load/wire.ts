@@ -43,7 +43,7 @@ const CHUNKED = /\r\ntransfer-encoding: *chunked/i
  * and what waits for that would be counted as a latency.
  */
 const READ_INTO = Buffer.allocUnsafeSlow(256 * 1024)
-/** Of a response that is shown when it was wrong. */
+/** For a response that is shown when it was wrong. */
 const SHOWN = 400
 
 /** One request at a time. What goes wrong is an error that ends the run: a fast wrong response is not a figure. */

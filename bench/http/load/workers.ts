@@ -25,7 +25,7 @@ interface Plan extends Named {
 }
 
 interface Served {
-  /** Of all its processes, µs. */
+  /** For all its processes, µs. */
   cpuUs(): number
   readonly url: string
   readonly request: LoadRequest

@@ -6,7 +6,7 @@ import { type Prepared, prepare } from '../load/wire.ts'
 
 export interface Kind {
   readonly name: string
-  /** Of a hundred requests. */
+  /** Weight of a hundred requests. */
   readonly weight: number
   readonly request: Prepared
 }

@@ -55,7 +55,7 @@ export class StolenTime {
   }
 }
 
-/** Of all processors; 0 where the system does not report. */
+/** For all processors; 0 where the system does not report. */
 function stolenTicks(): number {
   try {
     return Number(readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]!.split(/\s+/)[8] ?? 0)

@@ -52,7 +52,7 @@ const CAPACITY_SECONDS = 8
 const REFERENCE_SECONDS = 60
 /** A gateway busier than this works nothing off. */
 const MAX_BUSY = 0.95
-/** Of the rate, from one look to the next: other programs, also of other machines on the same hardware, slow the gateway down by a factor. */
+/** For the rate, from one look to the next: other programs, also of other machines on the same hardware, slow the gateway down by a factor. */
 const MAX_STEP = 1.2
 /** Sessions that are not ended expire within the warm-up: what remains is a leak. */
 const MANY = '1000000'

@@ -1,7 +1,7 @@
 /** The straight line through measured points. */
 
 export interface Slope {
-  /** Of y for each unit of x. */
+  /** For y for each unit of x. */
   readonly perUnit: number
   /** Standard error of it. */
   readonly error: number

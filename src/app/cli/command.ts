@@ -6,7 +6,7 @@ export const EXIT = { ok: 0, failed: 1, usage: 64, config: 78 } as const
 
 export interface CommandContext {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Of the process once the command has ended; an action sets it. */
+  /** Exit code of the process once the command has ended; an action sets it. */
   exitCode: number
 }
 

@@ -34,7 +34,7 @@ export async function backUp(source: Transfer, path: string, key: KeyPlace, json
     await line(JSON.stringify({ toolgate_backup: FORMAT, version: VERSION, created_at: created, migrations }))
     const contents = await source.read(async ({ table, rows }) => {
       // readers of lines end a line at these too; JSON has them in texts only
-      for (const row of rows) await line(`["${table}",${row.replace(/[\u2028\u2029]/g, escaped)}]`)
+      for (const row of rows) await line(`["${table}",${row.replace(/[\u2028\u2029]/g, escapeCharacter)}]`)
     })
     await line(JSON.stringify({ tables: contents.tables, key_ids: contents.keyIds }))
     gzip.end()
@@ -107,12 +107,12 @@ export async function copy(
   return report('copied and verified', contents!, key, json)
 }
 
-function escaped(character: string): string {
+function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16)}`
 }
 
 function headerOf(line: string | undefined): readonly string[] {
-  const header = parsed(line) as { toolgate_backup?: unknown; migrations?: unknown } | undefined
+  const header = parse(line) as { toolgate_backup?: unknown; migrations?: unknown } | undefined
   if (header?.toolgate_backup !== FORMAT || !Array.isArray(header.migrations))
     throw new Error(
       'the file in --from is not a backup that this version of toolgate can read. Use a file that `toolgate db backup` wrote.',
@@ -121,13 +121,13 @@ function headerOf(line: string | undefined): readonly string[] {
 }
 
 function trailerOf(line: string, migrations: readonly string[]): Contents {
-  const trailer = parsed(line) as { tables?: Contents['tables']; key_ids?: string[] } | undefined
+  const trailer = parse(line) as { tables?: Contents['tables']; key_ids?: string[] } | undefined
   if (!Array.isArray(trailer?.tables))
     throw new Error('the backup file is damaged: one of its lines is not a row. Use another backup file.')
   return { migrations, tables: trailer.tables, keyIds: trailer.key_ids ?? [] }
 }
 
-function parsed(line: string | undefined): unknown {
+function parse(line: string | undefined): unknown {
   try {
     return JSON.parse(line ?? '')
   } catch {

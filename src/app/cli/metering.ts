@@ -217,7 +217,7 @@ async function countersInto(ledger: Ledger, url: string, dataDir: string): Promi
       onFault: () => undefined,
     })
     try {
-      for (const { writer, events } of await store.read(EVERY_TENANT, tx => tx.metering.folded()))
+      for (const { writer, events } of await store.read(EVERY_TENANT, tx => tx.metering.foldEnded()))
         ledger.count(writer, events)
     } finally {
       await store.close()

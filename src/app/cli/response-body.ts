@@ -17,7 +17,7 @@ export interface ResponseBody {
   readonly isStream: boolean
   /** The part that was read. */
   readonly text: string
-  /** Of an event stream: the response to the request; undefined when there is none, or the body is not JSON. */
+  /** For an event stream: the response to the request; undefined when there is none, or the body is not JSON. */
   readonly json: unknown
 }
 
@@ -32,7 +32,7 @@ export async function readResponseBody(response: Response, requestId: unknown): 
   const decoder = new TextDecoder()
   let bytes = 0
   let text = ''
-  async function* bounded(): AsyncGenerator<Uint8Array, void, void> {
+  async function* readBounded(): AsyncGenerator<Uint8Array, void, void> {
     for await (const chunk of response.body ?? []) {
       bytes += chunk.byteLength
       if (bytes > MAX_BYTES) throw new BodyTooLarge(response.url)
@@ -41,13 +41,13 @@ export async function readResponseBody(response: Response, requestId: unknown): 
     }
   }
   if (isStream) {
-    for await (const { data } of serverEvents(bounded(), { maxEventCharacters: MAX_BYTES })) {
+    for await (const { data } of serverEvents(readBounded(), { maxEventCharacters: MAX_BYTES })) {
       const message = parseJson(data)
       if (isResponseTo(requestId, message)) return { isStream, text, json: message }
     }
     return { isStream, text, json: undefined }
   }
-  for await (const _ of bounded());
+  for await (const _ of readBounded());
   return { isStream, text, json: parseJson(text) }
 }
 

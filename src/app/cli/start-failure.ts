@@ -7,7 +7,7 @@ interface Places {
   readonly example: { readonly port: number }
 }
 
-/** Of Node's errors of files and sockets. */
+/** System error of Node's errors of files and sockets. */
 interface SystemError extends NodeJS.ErrnoException {
   readonly address?: string
   readonly port?: number

@@ -24,7 +24,7 @@ import { createDamageReport } from './report-damage.ts'
 import { catchUnexpectedErrors, type ReportUnexpected } from './unexpected.ts'
 
 export const MAX_REQUEST_BODY_BYTES = 1024 * 1024
-/** Of a whole configuration with its OpenAPI documents. */
+/** Maximum configuration bytes of a whole configuration with its OpenAPI documents. */
 export const MAX_CONFIGURATION_BYTES = 16 * 1024 * 1024
 
 export interface AppContext {
@@ -93,7 +93,7 @@ export function createContext(
     lowerBackgroundPriority()
   }
   const conditions = new Conditions()
-  metrics.degraded(() => conditions.states)
+  metrics.observeDegraded(() => conditions.states)
   return {
     settings,
     log,

@@ -18,7 +18,7 @@ export interface ConsoleParts {
   readonly gatewayUrl: string
   /** The gateway as this process reaches it; the public address when absent. */
   readonly gatewayAddress: string | undefined
-  /** Of the listener that serves the console, when it is configured. */
+  /** Public URL of the listener that serves the console, when it is configured. */
   readonly publicUrl: string | undefined
   readonly controlPlane?: ConsoleControlPlane
 }

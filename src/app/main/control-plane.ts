@@ -197,7 +197,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       mayExchangeAt: exchangeEndpoints(settings.auth.tokenExchangeUrls, tokens),
       specFault,
       toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
-      onChange: (action, actor) => context.metrics.changed(action, actor),
+      onChange: (action, actor) => context.metrics.countChange(action, actor),
       onFault,
     },
     readiness,
@@ -231,7 +231,7 @@ async function whenAvailable<T>(
       return await work()
     } catch (error) {
       if (!(error instanceof StoreUnavailable) || closing.signal.aborted) throw error
-      readiness.failed(error)
+      readiness.handleFailure(error)
       if (backoff.retries === 0)
         log.warn(
           { reason: error.message },

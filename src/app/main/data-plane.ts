@@ -94,7 +94,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   context.closers.add('argument checks', () => checker.close())
   const compiler = new SnapshotCompiler(tool => prepareTool(tool, checker))
   const snapshot = new SnapshotHolder(async document => {
-    const make = await runInSlices(compiler.compiling(document))
+    const make = await runInSlices(compiler.compileSteps(document))
     return () => make(policy.current())
   })
   policy.onSwap(next => snapshot.adopt(next))

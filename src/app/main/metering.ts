@@ -19,7 +19,7 @@ import { accessKafka } from './kafka-access.ts'
 const MAX_SEGMENT_BYTES = 8 * 1024 * 1024
 const EXPORT_BATCH = 2000
 const FOLD_BATCH = 5000
-/** Of `METERING_SPOOL_MAX`, for each of the two files of dead letters. */
+/** For `METERING_SPOOL_MAX`, for each of the two files of dead letters. */
 const DEAD_LETTER_SHARE = 16
 const RETENTION_EVERY_MS = 250
 /** A transaction takes the embedded database some 20 ms of processor time, for one event as for a hundred. */
@@ -162,9 +162,9 @@ async function deliverEvents(context: AppContext, store: Store | undefined): Pro
       log,
     })
     closers.add('delivery of metering events', () => sink.close())
-    const refused = (): number => producer?.counts.refused ?? 0
-    metrics.read('platform_metering_delivered_total', () => sink.counts.taken - refused())
-    metrics.read('platform_metering_dead_letter_total', refused)
+    const refusedTotal = (): number => producer?.counts.refused ?? 0
+    metrics.read('platform_metering_delivered_total', () => sink.counts.taken - refusedTotal())
+    metrics.read('platform_metering_dead_letter_total', refusedTotal)
     metrics.read('platform_metering_delivery_failures_total', () => sink.counts.failures)
   }
   metrics.read('platform_metering_spool_dropped_total', () => retention.counts.dropped)

@@ -10,7 +10,7 @@ export function pagesAt(base: string, settings: Settings): Pages {
   }
 }
 
-/** Of the gateway's root. In production it does not name the control plane, which may be for the operators alone. */
+/** For the gateway's root. In production it does not name the control plane, which may be for the operators alone. */
 export function gatewayPages(settings: Settings, apiUrl: string): Pages {
   if (settings.role === 'gateway') return pagesAt('.', settings)
   return settings.nodeEnv === 'production' ? {} : pagesAt(apiUrl, settings)

@@ -42,7 +42,7 @@ export function openCandidate(parts: CandidateParts): Candidate {
   const path = shadow ?? join(settings.dataDir, 'policy', 'candidate.tar.gz')
   const changes = new SerialQueue()
   let bundle: Uint8Array | undefined
-  /** Of the newest archive. */
+  /** For the newest archive. */
   let refused: string | undefined
   /** Why the file or the address cannot be read. */
   let unread: string | undefined
@@ -80,14 +80,14 @@ export function openCandidate(parts: CandidateParts): Candidate {
     closers.add('candidate policy', () => watching.stop())
   }
 
-  async function compared(): Promise<ShadowStatus | undefined> {
+  async function compare(): Promise<ShadowStatus | undefined> {
     const asked = await Promise.allSettled(distribution.members.map(async member => member.shadow()))
     return joinedStatus(asked.flatMap(one => (one.status === 'fulfilled' ? (one.value ?? []) : [])))
   }
   async function obstacle(revision?: string): Promise<string | undefined> {
     const candidate = bundle
     if (shadow === undefined && candidate === undefined && fault() === undefined) return NO_CANDIDATE
-    const status = await compared()
+    const status = await compare()
     if (candidate === undefined || status === undefined)
       return `The policy candidate cannot be used: ${fault() ?? 'its bundle has not been loaded yet'}.`
     if (revision !== undefined && readBundle(candidate).revision !== revision)
@@ -98,7 +98,7 @@ export function openCandidate(parts: CandidateParts): Candidate {
   return {
     async status() {
       if (shadow === undefined && bundle === undefined && fault() === undefined) return undefined
-      return { ...(await compared()), max_flips: maxFlips, fault: fault() }
+      return { ...(await compare()), max_flips: maxFlips, fault: fault() }
     },
     // with its file in the same turn: a promotion removes the file of what it promotes
     offer: archive =>

@@ -10,7 +10,7 @@ import { type BundleChange, PLATFORM } from '../../policy/live/follower.ts'
 import { LivePolicy, type LivePolicyOptions } from '../../policy/live/live-policy.ts'
 import { type BundleSource, watchSource } from '../../policy/live/source.ts'
 import { TenantBundles } from '../../policy/live/tenant-bundles.ts'
-import { tightened } from '../../policy/live/tightened.ts'
+import { tighten } from '../../policy/live/tightened.ts'
 import { createOpaHttpEngine } from '../../policy/opa-http/engine.ts'
 import { createOpaWasmEngine } from '../../policy/opa-wasm/engine.ts'
 import { createBundleTrial } from '../../policy/opa-wasm/trial.ts'
@@ -122,7 +122,7 @@ async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
   })
   closers.add('policy', () => live.close())
   distribution.begin(PLATFORM, first)
-  const compose = (): PreparedPolicy => tightened(live.current.policy, tenants?.policies ?? new Map())
+  const compose = (): PreparedPolicy => tighten(live.current.policy, tenants?.policies ?? new Map())
   const tenants =
     tenantsDir === undefined
       ? undefined

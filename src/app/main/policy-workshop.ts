@@ -86,7 +86,7 @@ class Workshop implements PolicyWorkshop {
       since: new Date(since).toISOString(),
       compiler: await this.#compiler(),
       read_only: isRemote(bundleFile) ? 'POLICY_BUNDLE is a URL: publish the bundle at that URL.' : null,
-      files: listed(sourcesIn(bundle)),
+      files: listFiles(sourcesIn(bundle)),
       input_schema: JSON.parse(await readFile(SCHEMA, 'utf8')) as unknown,
       candidate: (await owner.candidate.status()) ?? null,
       history: (await history.list()).map(kept => ({
@@ -109,17 +109,17 @@ class Workshop implements PolicyWorkshop {
       tests: draft?.tests ?? [],
       revision: built?.revision ?? null,
       cacheable: built?.cacheable ?? null,
-      comparison: built === undefined ? null : await this.#compared(built.archive, decisions),
-      decision: input === undefined || bundle === undefined ? null : await this.#decided(bundle, input),
+      comparison: built === undefined ? null : await this.#compare(built.archive, decisions),
+      decision: input === undefined || bundle === undefined ? null : await this.#decide(bundle, input),
     }
   }
 
   hasDraft(revision: string): boolean {
-    return this.#built(revision) !== undefined
+    return this.#buildOf(revision) !== undefined
   }
 
   async shadow(revision: string): Promise<string | undefined> {
-    const built = this.#built(revision)
+    const built = this.#buildOf(revision)
     if (built === undefined)
       return `The compiled draft with revision ${revision} is not in memory. Check the draft again in the policy editor.`
     return this.#parts.owner.candidate.offer(built.archive)
@@ -144,7 +144,7 @@ class Workshop implements PolicyWorkshop {
     return putInForce(bundle, { live: owner.live, options: owner.options, file: bundleFile })
   }
 
-  #built(revision: string): Built | undefined {
+  #buildOf(revision: string): Built | undefined {
     return [...this.#compiled.values()].find(({ built }) => built?.revision === revision)?.built
   }
 
@@ -177,7 +177,7 @@ class Workshop implements PolicyWorkshop {
     }
   }
 
-  async #compared(draft: Uint8Array, count: number): Promise<object> {
+  async #compare(draft: Uint8Array, count: number): Promise<object> {
     const { owner, recorder, trial } = this.#parts
     const { bundle, revision } = owner.live.current
     const entries = (await recorder.newest(count)).filter(({ unavailable }) => unavailable !== true)
@@ -204,7 +204,7 @@ class Workshop implements PolicyWorkshop {
     }
   }
 
-  async #decided(bundle: Uint8Array, input: unknown): Promise<object> {
+  async #decide(bundle: Uint8Array, input: unknown): Promise<object> {
     const [decision] = await this.#parts.trial.decide(bundle, [plain(input)])
     const { allow, reasons, obligations, revision, unavailable = false } = decision!
     const { rules } = readBundle(bundle)
@@ -242,6 +242,6 @@ function plain(input: unknown): PolicyInput {
   return withDoubles(input) as PolicyInput
 }
 
-function listed(files: DraftFiles | undefined): readonly object[] | null {
+function listFiles(files: DraftFiles | undefined): readonly object[] | null {
   return files === undefined ? null : Object.entries(files).map(([path, content]) => ({ path, content }))
 }

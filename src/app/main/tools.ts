@@ -13,7 +13,7 @@ import type { AppContext } from './app-context.ts'
 import { reportStatusesOf } from './tool-set-statuses.ts'
 
 export interface StartedTools {
-  /** Of the example, if started. */
+  /** Example URL of the example, if started. */
   readonly exampleUrl: string | undefined
   /** Takes up the APIs of a share of the control plane. */
   readonly onShare: (share: ControlShare) => void

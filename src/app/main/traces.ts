@@ -18,8 +18,8 @@ export interface Traces {
 /** @param gatewayUrl where callers reach the gateway */
 export async function openTraces({ settings, closers }: AppContext, gatewayUrl: string): Promise<Traces> {
   const { traces, stageTimingSample } = settings.telemetry
-  const sampled = (): boolean => stageTimingSample > 0 && Math.random() < stageTimingSample
-  if (!traces) return { stage: undefined, measured: sampled }
+  const isSampled = (): boolean => stageTimingSample > 0 && Math.random() < stageTimingSample
+  if (!traces) return { stage: undefined, measured: isSampled }
   const { createOtlpTraces } = await import('../../telemetry/otlp-traces.ts')
   const exporter = createOtlpTraces({ version: VERSION, instance: settings.gatewayName })
   closers.add('traces', () => exporter.close())
@@ -27,5 +27,5 @@ export async function openTraces({ settings, closers }: AppContext, gatewayUrl: 
   const scheme = protocol === 'https:' ? 'https' : 'http'
   const server = { scheme, address: hostname, port: Number(port || (scheme === 'https' ? 443 : 80)) } as const
   const stage = traceCall(exporter, server, clientAddresses(settings.sse.trustedProxies))
-  return { stage, measured: exchange => isRecorded(exchange) || sampled() }
+  return { stage, measured: exchange => isRecorded(exchange) || isSampled() }
 }

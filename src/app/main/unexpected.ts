@@ -57,12 +57,12 @@ function fieldsOf(error: unknown): object {
   return {
     error: error.name,
     code: typeof code === 'string' ? code : undefined,
-    reason: redacted(error.message),
-    stack: redacted(error.stack ?? ''),
+    reason: redact(error.message),
+    stack: redact(error.stack ?? ''),
   }
 }
 
 /** Without the user and password of addresses. */
-function redacted(text: string): string {
+function redact(text: string): string {
   return text.slice(0, MAX_CHARACTERS).replace(CREDENTIALS, '//')
 }

@@ -31,7 +31,7 @@ function readAll(read: Reader, production: boolean) {
       keep: read.oneOf('DECISION_LOG', ['masked', 'allowed', 'all', 'none', 'off'], 'masked'),
       /** With `allowed`: the only names of arguments that are kept. */
       allowed: read.list('DECISION_LOG_ALLOW', ''),
-      /** Of the allowed decisions, 0 to 1. */
+      /** For the allowed decisions, 0 to 1. */
       sampleAllowed: read.integer('DECISION_LOG_PERCENT', production ? 1 : 100, 0, 100) / 100,
     },
   } as const

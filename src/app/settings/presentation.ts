@@ -9,11 +9,16 @@ const MAX_INSTRUCTIONS = 4_000
 
 export function readPresentation(read: Reader): Presentation {
   return {
-    title: bounded(read, 'SERVER_TITLE', read.optional('SERVER_TITLE'), MAX_TITLE),
-    description: bounded(read, 'SERVER_DESCRIPTION', read.optional('SERVER_DESCRIPTION'), MAX_DESCRIPTION),
+    title: checkLength(read, 'SERVER_TITLE', read.optional('SERVER_TITLE'), MAX_TITLE),
+    description: checkLength(
+      read,
+      'SERVER_DESCRIPTION',
+      read.optional('SERVER_DESCRIPTION'),
+      MAX_DESCRIPTION,
+    ),
     websiteUrl: read.url('SERVER_WEBSITE'),
     iconUrl: read.url('SERVER_ICON', ['https:']),
-    instructions: bounded(
+    instructions: checkLength(
       read,
       'SERVER_INSTRUCTIONS',
       read.optional('SERVER_INSTRUCTIONS'),
@@ -22,7 +27,7 @@ export function readPresentation(read: Reader): Presentation {
   }
 }
 
-function bounded(read: Reader, name: string, text: string | undefined, max: number): string | undefined {
+function checkLength(read: Reader, name: string, text: string | undefined, max: number): string | undefined {
   if (text === undefined || text.length <= max) return text
   read.fault(name, `has ${text.length} characters.`, `Use at most ${max} characters.`)
   return undefined

@@ -7,7 +7,7 @@ export const ROLES = ['all', 'gateway', 'control-plane'] as const
 
 export interface RoleSettings {
   readonly role: (typeof ROLES)[number]
-  /** Of a `gateway`; undefined for the other roles. */
+  /** For a `gateway`; undefined for the other roles. */
   readonly controlPlane:
     | {
         /** Without `/v1` and without trailing slash. */

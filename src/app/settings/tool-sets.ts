@@ -33,7 +33,7 @@ export function readToolSetSettings(read: Reader, isProduction: boolean): ToolSe
   return { source: 'kubernetes', ...cluster }
 }
 
-/** Of a process that needs a cluster. */
+/** For a process that needs a cluster. */
 export function readClusterSettings(read: Reader): ClusterSettings {
   const cluster = clusterSettings(read)
   requireCluster(read, cluster, 'KUBECONFIG', 'is not set, and this process')

@@ -41,7 +41,7 @@ export async function runInSlices<R>(work: Generator<void, R>): Promise<R> {
 const ITEMS_PER_STEP = 64
 
 /** Work for `runInSlices`: calls `visit` with every item, and may be interrupted after each 64 of them. */
-export function* visiting<T>(items: Iterable<T>, visit: (item: T) => void): Generator<void, void> {
+export function* visitSteps<T>(items: Iterable<T>, visit: (item: T) => void): Generator<void, void> {
   let visited = 0
   for (const item of items) {
     visit(item)
@@ -74,7 +74,7 @@ export function beginInSlices<R>(work: Generator<void, R>): MaybePromise<R> {
 
 /** Shorter ones are not counted: a timer for each would cost more than they do. */
 const COUNTED_MS = 0.3
-/** Of all first slices in this turn: responses that arrive together share one slice. */
+/** For all first slices in this turn: responses that arrive together share one slice. */
 let firstSlicesMs = 0
 
 function noteFirstSlice(ms: number): void {

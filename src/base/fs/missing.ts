@@ -17,7 +17,7 @@ export async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined>
   }
 }
 
-/** Of a folder that does not exist: empty. @throws Error of the file system */
+/** For a folder that does not exist: empty. @throws Error of the file system */
 export async function namesIn(folder: string): Promise<string[]> {
   return (await unlessMissing(readdir(folder))) ?? []
 }

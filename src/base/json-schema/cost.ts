@@ -69,7 +69,7 @@ export class SchemaCost {
   #isBounded = true
   #nodes: Node[] | undefined
   readonly #drafts = new Map<object, Draft>()
-  /** Of each node, at the depth that was computed last; then the largest of the root up to each depth. */
+  /** For each node, at the depth that was computed last; then the largest of the root up to each depth. */
   #perValue: number[] = []
   #perChar: number[] = []
   readonly #rootPerValue: number[] = []

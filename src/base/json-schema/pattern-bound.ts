@@ -18,7 +18,7 @@ export function programBound(pattern: string): number {
   if (isPlainlyLinear(pattern)) return 0
   /** Instructions of the groups that are open. */
   const sums = [FRAME]
-  /** Of what a count would repeat. */
+  /** For what a count would repeat. */
   let last = 0
   const add = (instructions: number): void => {
     sums[sums.length - 1]! += instructions

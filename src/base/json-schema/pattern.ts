@@ -67,7 +67,7 @@ const STEP_NS = 45
 const STEPS_PER_CHAR = 20
 /** Instructions; a longer program takes milliseconds to build and to match a kilobyte. */
 const MAX_PROGRAM = 3_000
-/** Of V8's engine on a pattern that it runs in linear time: it tries as many characters again as `plain-pattern.ts` allows. */
+/** For V8's engine on a pattern that it runs in linear time: it tries as many characters again as `plain-pattern.ts` allows. */
 const PLAIN_CHAR_NS = 100
 
 /** Nanoseconds for one character of a text, at most: the linear-time engine may be in every state of its program at once. */

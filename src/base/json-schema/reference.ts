@@ -13,7 +13,7 @@ export function referenceTarget(root: object, reference: string): unknown {
   if (!PLAIN.test(reference)) return undefined
   let at: unknown = root
   for (const part of reference.split('/').slice(1)) {
-    const name = decoded(part)
+    const name = decode(part)
     if (name === undefined || typeof at !== 'object' || at === null || !Object.hasOwn(at, name))
       return undefined
     at = (at as JsonSchema)[name]
@@ -22,7 +22,7 @@ export function referenceTarget(root: object, reference: string): unknown {
 }
 
 /** RFC 6901 §6, then §4. @returns undefined when the escapes are not UTF-8 */
-function decoded(part: string): string | undefined {
+function decode(part: string): string | undefined {
   try {
     return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
   } catch {

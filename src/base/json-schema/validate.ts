@@ -101,7 +101,7 @@ class SchemaCompiler {
   }
 }
 
-/** Of this thread. */
+/** Compiled schemas of this thread. */
 let compiledSchemas = 0
 /** Before so many schemas, V8 interprets Ajv: a small schema takes ten times as long to compile. */
 const WARM_SCHEMAS = 24
@@ -316,10 +316,10 @@ const MAX_MESSAGE_CHARS = 1_000
 
 function faultOf(error: ErrorObject): ArgumentFault {
   const { path, message } = wholeFaultOf(error)
-  return { path: shortened(path, MAX_PATH_CHARS), message: shortened(message, MAX_MESSAGE_CHARS) }
+  return { path: shorten(path, MAX_PATH_CHARS), message: shorten(message, MAX_MESSAGE_CHARS) }
 }
 
-function shortened(text: string, maxChars: number): string {
+function shorten(text: string, maxChars: number): string {
   return text.length <= maxChars ? text : `${text.slice(0, maxChars)}…`
 }
 

@@ -41,18 +41,18 @@ function charsLeft(value: unknown, chars: number, levels: number): number {
 /** The text of `writeJson` in pieces, written in as many turns as it takes. @param value plain data and exact numbers */
 export async function writeLongJson(value: unknown): Promise<readonly string[]> {
   const pieces: string[] = []
-  await runInSlices(collecting(value, pieces))
+  await runInSlices(collectSteps(value, pieces))
   return pieces
 }
 
 /** The same text as one, for work that is run in slices. */
 export function* longJson(value: unknown): Generator<void, string> {
   const pieces: string[] = []
-  yield* collecting(value, pieces)
+  yield* collectSteps(value, pieces)
   return pieces.join('')
 }
 
-function* collecting(value: unknown, pieces: string[]): Generator<void, void> {
+function* collectSteps(value: unknown, pieces: string[]): Generator<void, void> {
   for (const piece of jsonPieces(value)) {
     pieces.push(piece)
     yield
@@ -68,7 +68,7 @@ interface Open {
   isEmpty: boolean
 }
 
-function opened(value: object): Open {
+function openContainer(value: object): Open {
   // the members are read one by one: a list of them all takes ten times as long as their names, in one turn
   const names = Array.isArray(value) ? undefined : Object.keys(value)
   const { length } = names ?? (value as readonly unknown[])
@@ -78,7 +78,7 @@ function opened(value: object): Open {
 function* jsonPieces(root: unknown): Generator<string> {
   const piece = new Piece()
   // not recursive: nothing bounds the depth of a response
-  const stack: Open[] = [opened([root])]
+  const stack: Open[] = [openContainer([root])]
   for (let open = stack.at(-1); open !== undefined; open = stack.at(-1)) {
     const { names } = open
     if (open.at === open.length) {
@@ -101,7 +101,7 @@ function* jsonPieces(root: unknown): Generator<string> {
     else if (typeof value !== 'object' || value === null) piece.add(JSON.stringify(value) ?? 'null')
     else {
       piece.add(Array.isArray(value) ? '[' : '{')
-      stack.push(opened(value))
+      stack.push(openContainer(value))
     }
     if (piece.size > PIECE_CHARS) yield piece.take()
   }

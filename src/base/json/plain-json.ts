@@ -30,7 +30,7 @@ function memberText(value: unknown, depth: number): string | undefined {
   return typeof value === 'object' ? plainJson(value, depth + 1) : undefined
 }
 
-/** Of ASCII characters that are written as they are (RFC 8259 §7). */
+/** For ASCII characters that are written as they are (RFC 8259 §7). */
 function isPlain(text: string): boolean {
   const { length } = text
   if (length > MAX_CHARS) return false

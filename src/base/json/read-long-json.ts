@@ -24,11 +24,11 @@ export interface LongJson {
 /** A list or object that has not ended. */
 interface Open {
   readonly isList: boolean
-  /** Of its bracket. */
+  /** For its bracket. */
   readonly from: number
   /** Where the members begin that are not read yet; -1 behind a member that was read by itself, until its comma. */
   groupFrom: number
-  /** Of the last comma at this level, else of the bracket. */
+  /** For the last comma at this level, else of the bracket. */
   commaAt: number
   /** Behind the member that was read by itself. */
   memberEnd: number

@@ -40,22 +40,22 @@ export class FairJobWorker {
     this.#owners.set(name, owner)
     owner.pending++
     this.#pending++
-    const watched = (job: WorkerJob<Message, Result>): WorkerJob<Message, Result> => ({
+    const watchJob = (job: WorkerJob<Message, Result>): WorkerJob<Message, Result> => ({
       ...job,
       fail: reason => {
         owner.pausedUntilMs = performance.now() + this.#limits.pauseMs
         return job.fail(reason)
       },
     })
-    const ended = andThen(makeJob(), job => this.#worker.run(watched(job)))
-    return (ended as Promise<Result>).finally(() => this.#ended(name, owner))
+    const ended = andThen(makeJob(), job => this.#worker.run(watchJob(job)))
+    return (ended as Promise<Result>).finally(() => this.#handleEnd(name, owner))
   }
 
   close(): Promise<void> {
     return this.#worker.close()
   }
 
-  #ended(name: string, owner: Owner): void {
+  #handleEnd(name: string, owner: Owner): void {
     owner.pending--
     this.#pending--
     // the table holds owners with pending jobs, and paused ones until a later job of theirs has ended

@@ -23,7 +23,7 @@ const MAX_DEPENDENCIES = 100
 class Builder {
   readonly properties: Draft = {}
   readonly required: string[] = []
-  /** Of an optional body: once one of its fields is given, its required fields are. */
+  /** For an optional body: once one of its fields is given, its required fields are. */
   readonly dependent: Draft = {}
   readonly references = new Map<string, number>()
 
@@ -35,7 +35,7 @@ class Builder {
     for (const [reference, times] of converted.references) {
       this.references.set(reference, (this.references.get(reference) ?? 0) + times)
     }
-    put(this.properties, name, withoutRepeats(described(converted.schema, description), name))
+    put(this.properties, name, withoutRepeats(describeSchema(converted.schema, description), name))
     if (required) this.required.push(name)
   }
 }
@@ -195,7 +195,7 @@ function withoutRepeats(schema: Draft, name: string): Draft {
 }
 
 /** The description of the parameter takes precedence over that of its schema. */
-function described(schema: Draft, description: unknown): Draft {
+function describeSchema(schema: Draft, description: unknown): Draft {
   const clean = plainText(description, MAX_FIELD_DESCRIPTION)
   if (clean === '') return schema
   const example = /(?:^|\n)Example: [\s\S]*$/.exec(String(schema.description ?? ''))?.[0]?.trim()

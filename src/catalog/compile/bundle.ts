@@ -60,7 +60,7 @@ export class Bundler {
       const name = queue[i]!
       const definition = this.#prepare(name)
       if (definition.chars > budget || i >= MAX_DEFINITIONS) {
-        definitions[name] = opened(definition.schema)
+        definitions[name] = openSchema(definition.schema)
         left++
         continue
       }
@@ -105,7 +105,7 @@ export class Bundler {
       this.#inlined.set(name, inner)
     }
     const { $ref: _, ...siblings } = node
-    return joined(this.#rewriteKeys(siblings, inlineAll), inner)
+    return joinSchemas(this.#rewriteKeys(siblings, inlineAll), inner)
   }
 
   #rewriteKeys(node: { readonly [key: string]: unknown }, inlineAll: boolean): Draft {
@@ -128,7 +128,7 @@ export class Bundler {
 }
 
 /** Merges siblings into an inlined target: annotations replace those of the target, assertions are added. */
-function joined(siblings: Draft, target: Draft): Draft {
+function joinSchemas(siblings: Draft, target: Draft): Draft {
   if (Object.keys(siblings).every(key => ANNOTATIONS.has(key))) return { ...target, ...siblings }
   return { ...siblings, allOf: [...((siblings.allOf as Draft[] | undefined) ?? []), target] }
 }
@@ -151,7 +151,7 @@ function namesIn(node: unknown, into = new Set<string>()): Set<string> {
 }
 
 /** The remainder of a definition that is too large: type, title and description. */
-function opened(definition: Draft): Draft {
+function openSchema(definition: Draft): Draft {
   const out: Draft = {}
   for (const key of ['type', 'title', 'description']) {
     if (definition[key] !== undefined) out[key] = definition[key]

@@ -54,10 +54,10 @@ export interface CompileResult {
   readonly overlaid: number
 }
 
-/** Of the tools of one document. */
+/** For the tools of one document. */
 export interface ToolBounds {
   readonly maxTools: number
-  /** Of their JSON. */
+  /** Maximum chars of their JSON. */
   readonly maxChars: number
 }
 
@@ -71,7 +71,7 @@ interface CompileOptions {
   /** Found when the files of the document were joined. */
   readonly unresolved?: readonly UnresolvedReference[]
   readonly moreUnresolved?: number
-  /** Of the overlays that were applied. */
+  /** For the overlays that were applied. */
   readonly overlaid?: number
   readonly unmatchedActions?: readonly string[]
 }

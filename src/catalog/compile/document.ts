@@ -119,7 +119,7 @@ export class OpenDocument {
   resolve(reference: string): unknown {
     if (reference === '#' || reference === '#/') return this.root
     if (!reference.startsWith('#/')) {
-      return reference.startsWith('#') ? this.#anchored(reference.slice(1)) : undefined
+      return reference.startsWith('#') ? this.#findAnchor(reference.slice(1)) : undefined
     }
     let node: unknown = this.root
     for (const token of reference.slice(2).split('/')) {
@@ -132,7 +132,7 @@ export class OpenDocument {
   }
 
   /** `$anchor`s of the schemas under components (JSON Schema 2020-12 §8.2.2); nested ones are not supported. */
-  #anchored(name: string): unknown {
+  #findAnchor(name: string): unknown {
     if (this.#anchors === undefined) {
       this.#anchors = new Map()
       const components = own(this.root, 'components')

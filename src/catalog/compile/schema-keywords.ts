@@ -115,17 +115,17 @@ function copyValues(node: Dict, out: Draft, types: readonly string[] | undefined
   const values = own(node, 'enum')
   if (Array.isArray(values) && values.length > 0) {
     const fitted = [
-      ...new Map(values.map(value => coerced(value, types)).map(v => [writeJson(v), v])).values(),
+      ...new Map(values.map(value => coerce(value, types)).map(v => [writeJson(v), v])).values(),
     ]
     if (JSON.stringify(fitted).length <= MAX_ENUM_TEXT) out.enum = fitted
   }
   if (Object.hasOwn(node, 'const')) out.const = node.const
   const preset = own(node, 'default')
-  if (preset !== undefined && isOfType(coerced(preset, types), types)) out.default = coerced(preset, types)
+  if (preset !== undefined && isOfType(coerce(preset, types), types)) out.default = coerce(preset, types)
 }
 
 /** YAML may turn unquoted texts such as `1`, `yes` and `1.0` into numbers and booleans; authors also quote numbers. */
-function coerced(value: unknown, types: readonly string[] | undefined): unknown {
+function coerce(value: unknown, types: readonly string[] | undefined): unknown {
   if (types === undefined || isOfType(value, types)) return value
   const isScalar = typeof value === 'number' || typeof value === 'boolean' || value instanceof ExactNumber
   if (types.includes('string') && isScalar) return String(value)

@@ -5,7 +5,7 @@ const INVISIBLE =
   /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cs}\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/gu
 
 export const MAX_TOOL_DESCRIPTION = 2048
-/** Of the description in the document: longer ones are mostly notes for people who read pages. An override may be longer. */
+/** For the description in the document: longer ones are mostly notes for people who read pages. An override may be longer. */
 export const MAX_GENERATED_DESCRIPTION = 600
 export const MAX_FIELD_DESCRIPTION = 600
 export const MAX_TITLE = 120
@@ -38,7 +38,7 @@ const TAG =
 /** Elements at which a line ends. */
 const ENDS_LINE =
   /^<(?:br|hr|ul|ol|dl|table|pre|\/(?:p|li|tr|div|h[1-6]|ul|ol|dl|dd|table|pre|note|important|blockquote|section))\b/i
-/** Of Markdown. A model cannot open the page, and its address costs more tokens than the text. */
+/** For Markdown. A model cannot open the page, and its address costs more tokens than the text. */
 const LINK = /!?\[([^[\]]{0,200})\]\((?:https?:|\/|#)[^()\s]{0,500}\)/g
 /** A sentence that only refers to a page whose address is left out. */
 const POINTER =

@@ -20,7 +20,7 @@ export function isReferenced(path: string): boolean {
   return REFERENCED.has(path.split('/', 1)[0]!)
 }
 
-/** Of a file, without its folder. */
+/** For a file, without its folder. */
 export function isResourceName(name: string): boolean {
   return /^[^.].*\.(ya?ml|json)$/.test(name)
 }
@@ -142,7 +142,7 @@ async function beginningOf(path: string): Promise<string> {
   }
 }
 
-/** Of a text that is not a list of resources: the namespaces it names, if it holds a Tool. Its names may be of other resources. */
+/** For a text that is not a list of resources: the namespaces it names, if it holds a Tool. Its names may be of other resources. */
 function targetsIn(content: string): readonly ToolTarget[] {
   if (!/\bkind["']?\s*:\s*["']?Tool\b/.test(content)) return []
   const found = content.matchAll(/\bnamespace["']?\s*:\s*["']?([a-z0-9][-a-z0-9]{0,62})/g)

@@ -94,7 +94,7 @@ class DirectorySource implements ToolSource {
       },
       publish,
     )
-    for (const key of [...(await this.#statuses.served())].sort()) this.#order.set(key, this.#order.size)
+    for (const key of [...(await this.#statuses.servedFiles())].sort()) this.#order.set(key, this.#order.size)
     this.#stopWatching = watchDirectory(options.directory, {
       onChange: () => this.#read(),
       pollIntervalMs: options.pollIntervalMs ?? POLL_MS,

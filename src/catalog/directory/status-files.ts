@@ -46,7 +46,7 @@ export class StatusFiles implements StatusWriter {
   }
 
   /** Keys of tool sets that served tools when the process last ended; they keep their names in a conflict. */
-  async served(): Promise<ReadonlySet<string>> {
+  async servedFiles(): Promise<ReadonlySet<string>> {
     const keys = new Set<string>()
     for (const namespace of await this.#readable(this.#directory)) {
       for (const file of await this.#readable(join(this.#directory, namespace))) {

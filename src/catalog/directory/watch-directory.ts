@@ -24,13 +24,13 @@ export function watchDirectory(
     quiet = undefined
     onChange()
   }
-  const changed = (): void => {
+  const handleChange = (): void => {
     const now = performance.now()
     if (quiet === undefined) firstAt = now
     clearTimeout(quiet)
     quiet = setTimeout(notify, Math.max(0, Math.min(QUIET_MS, firstAt + MAX_WAIT_MS - now)))
   }
-  const watcher = tryWatch(directory, changed, log)
+  const watcher = tryWatch(directory, handleChange, log)
   const poll = setInterval(onChange, pollIntervalMs)
   poll.unref()
   return () => {

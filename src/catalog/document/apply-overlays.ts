@@ -6,7 +6,7 @@ import { own, put } from '../compile/dict.ts'
 import { DocumentError } from '../compile/document.ts'
 import { MAX_VALUES } from './parse-document.ts'
 
-/** Of one action; a document has fewer operations, and an action on every schema is a mistake. */
+/** For one action; a document has fewer operations, and an action on every schema is a mistake. */
 const MAX_MATCHES = 100_000
 
 export interface NamedActions {

@@ -43,7 +43,7 @@ type LinkOutcome =
   | { readonly kind: 'unchanged'; readonly specHash: string }
   | Incomplete
 
-/** Of a document that was given as text. */
+/** No address of a document that was given as text. */
 const NO_ADDRESS = 'document:///document'
 const NO_FILES: LinkedFile = {
   kind: 'fault',
@@ -54,7 +54,7 @@ const NO_FILES: LinkedFile = {
 /** @throws DocumentError when the document as a whole is invalid */
 export function compileLinked(job: LinkJob): LinkOutcome {
   const { uri = NO_ADDRESS } = job
-  const files = new Map(Object.entries(job.files ?? {}).map(([address, file]) => [address, parsed(file)]))
+  const files = new Map(Object.entries(job.files ?? {}).map(([address, file]) => [address, parseFile(file)]))
   const linked = linkFiles(
     job.document,
     uri,
@@ -99,7 +99,7 @@ function overlayValue(text: string | Uint8Array, label: string): unknown {
   }
 }
 
-function parsed(file: GivenFile): LinkedFile {
+function parseFile(file: GivenFile): LinkedFile {
   if (typeof file === 'object' && 'reason' in file) return { kind: 'fault', ...file }
   try {
     return { kind: 'value', value: parseDocumentText(textOf(file)) }

@@ -155,7 +155,7 @@ class Linker {
         const rewritten = this.#point(dynamic, this.#locate(dynamic, from), from)
         if (rewritten !== dynamic) changes.set('$dynamicRef', rewritten)
       }
-      const mapping = named ? undefined : this.#mapping(own(node, 'mapping'), from)
+      const mapping = named ? undefined : this.#linkMapping(own(node, 'mapping'), from)
       if (mapping !== undefined) changes.set('mapping', mapping)
     }
     for (const { key, value, named: below } of childrenOf(node, named)) {
@@ -171,7 +171,7 @@ class Linker {
   }
 
   /** Values of a discriminator mapping that are addresses; bare names are names of components. */
-  #mapping(mapping: unknown, from: Location): Dict | undefined {
+  #linkMapping(mapping: unknown, from: Location): Dict | undefined {
     if (!isObject(mapping)) return undefined
     const out: Record<string, unknown> = {}
     for (const [key, value] of Object.entries(mapping)) {

@@ -40,7 +40,7 @@ export async function inspectViews(
   )
   if (names.length === 0) return []
   const { contents, unreadable } = await readDirectory(directory, options)
-  const references = noting(fileReferences(directory), unreadable)
+  const references = noteUnreadable(fileReferences(directory), unreadable)
   const desired = await desiredFromFiles(contents, new Map(), references)
   const { tools, views, viewStatuses } = await reconcileOnce(desired, directory, { ...options, references })
   if (unreadable.size > 0)
@@ -88,7 +88,7 @@ async function readDirectory(
 }
 
 /** Adds to `unreadable` why a document or a secret that a resource names cannot be read. */
-function noting(references: ReferenceReader, unreadable: Set<string>): ReferenceReader {
+function noteUnreadable(references: ReferenceReader, unreadable: Set<string>): ReferenceReader {
   const note = (error: Error): never => {
     unreadable.add(error.message)
     throw error

@@ -19,7 +19,7 @@ interface ReconciledOnce {
   readonly tools: readonly Tool[]
   readonly views: readonly ToolView[]
   readonly viewStatuses: readonly ReportedView[]
-  /** Of resources that would not be served. */
+  /** For resources that would not be served. */
   readonly faults: string[]
 }
 

@@ -20,7 +20,7 @@ const VERSION = 'v1alpha1'
 const REQUEST_TIMEOUT_MS = 10_000
 const LIST_TIMEOUT_MS = 60_000
 const PROBE_TIMEOUT_MS = 1_500
-/** Of a process that ends: for requests in flight, and for each of those that end the work, such as the release of the Lease. */
+/** For a process that ends: for requests in flight, and for each of those that end the work, such as the release of the Lease. */
 const CLOSING_MS = 300
 
 export interface ClientOptions {

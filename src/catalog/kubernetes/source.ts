@@ -119,13 +119,13 @@ class KubernetesSource implements ToolSource {
       },
       (tools, views) => {
         publish(tools, views)
-        this.#changed()
+        this.#handleChange()
       },
     )
-    const changed = (): void => this.#changed()
+    const handleChange = (): void => this.#handleChange()
     this.#caches = {
-      toolsets: api.watch('toolsets', changed),
-      tools: api.watch('tools', changed),
+      toolsets: api.watch('toolsets', handleChange),
+      tools: api.watch('tools', handleChange),
     }
     await Promise.all([this.#caches.toolsets.listed, this.#caches.tools.listed])
     await this.#watchViews()
@@ -161,7 +161,7 @@ class KubernetesSource implements ToolSource {
   }
 
   /** Combines events in quick succession into one change. */
-  #changed(): void {
+  #handleChange(): void {
     if (this.#closed || !this.#listed) return
     clearTimeout(this.#quiet)
     this.#quiet = setTimeout(() => void this.#work(), QUIET_MS)
@@ -181,7 +181,7 @@ class KubernetesSource implements ToolSource {
       )
     await this.#watchViews()
     this.#refreshing = false
-    this.#changed()
+    this.#handleChange()
   }
 
   /** `helm upgrade` adds no definition: a cluster without ToolViews is served as before, and is asked again. */
@@ -199,7 +199,7 @@ class KubernetesSource implements ToolSource {
       this.#whyNoViews = reason
       return
     }
-    this.#views = api.watch('toolviews', () => this.#changed())
+    this.#views = api.watch('toolviews', () => this.#handleChange())
     await this.#views.listed
   }
 
@@ -221,7 +221,7 @@ class KubernetesSource implements ToolSource {
       'this instance is the leader: it writes Tool objects and the status of ToolSets and ToolViews',
     )
     this.#reconciler?.reportAll()
-    this.#changed()
+    this.#handleChange()
   }
 
   #work(): Promise<void> {
@@ -265,7 +265,7 @@ class KubernetesSource implements ToolSource {
     const { api, apiGroup } = this.#options
     const owners = new Map(this.#caches!.toolsets.list().map(object => [keyOf(object.metadata), object]))
     const live = groupByOwner(this.#caches!.tools.list())
-    for (const { namespace, name, tools, enabled } of this.#reconciler!.generated()) {
+    for (const { namespace, name, tools, enabled } of this.#reconciler!.generatedTools()) {
       const uid = owners.get(keyOf({ namespace, name }))?.metadata.uid
       if (uid === undefined) continue
       const plan = planObjects(tools, live.get(uid) ?? [], { namespace, name, uid }, apiGroup)

@@ -66,7 +66,7 @@ export function compileListing(
   const all = Object.entries(LISTS).flatMap(([field, { kind, id }]) =>
     list(own(document as Dict, field)).flatMap((entry: unknown, at): Listed[] => {
       const name = isObject(entry) ? text(own(entry, id)) : undefined
-      if (name !== undefined) return [listed(kind, name, entry as Dict, toolSet)]
+      if (name !== undefined) return [toListed(kind, name, entry as Dict, toolSet)]
       skipped.push({ operation: `${field}[${at}]`, reason: `the entry has no ${id}` })
       return []
     }),
@@ -106,7 +106,7 @@ export function compileListing(
   }
 }
 
-function listed(kind: Listed['kind'], name: string, tool: Dict, toolSet: McpToolSet): Listed {
+function toListed(kind: Listed['kind'], name: string, tool: Dict, toolSet: McpToolSet): Listed {
   const operation = { method: '', path: name, operationId: name, tags: tagsOf(tool) }
   const override = overrideOf(toolSet.overrides, operation)
   const naming = { ...toolSet.naming, useOperationId: true }
@@ -200,7 +200,7 @@ function compileTool(
   }
 }
 
-/** Of 2025-11-25; a server of 2026-07-28 decides with each call. */
+/** For 2025-11-25; a server of 2026-07-28 decides with each call. */
 function taskSupportOf(tool: Dict): TaskSupport | undefined {
   const execution = own(tool, 'execution')
   const support = isObject(execution) ? own(execution, 'taskSupport') : undefined

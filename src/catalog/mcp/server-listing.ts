@@ -32,7 +32,7 @@ export class ServerListing {
   readonly #egress: Egress
   readonly #onChanged: () => void
   readonly #tokens: BackendTokens
-  /** Of all requests for lists. */
+  /** For all requests for lists. */
   readonly #bearer = { token: '' }
   readonly #backoff = new Backoff(BACKOFF)
   /** With the address that it was made for. */

@@ -59,7 +59,7 @@ export async function nextRecord(
   return {
     tools: definitions,
     changed: [...changed].sort(),
-    breaking: isSame ? previous.breaking : bounded(breaking),
+    breaking: isSame ? previous.breaking : boundLines(breaking),
   }
 }
 
@@ -120,7 +120,7 @@ function bare(type: string): string {
   return type.replace('!', '')
 }
 
-function bounded(lines: readonly string[]): readonly string[] {
+function boundLines(lines: readonly string[]): readonly string[] {
   if (lines.length <= MAX_LISTED) return lines
   return [...lines.slice(0, MAX_LISTED), `and ${lines.length - MAX_LISTED} more`]
 }

@@ -7,7 +7,7 @@ import type { FileLoader } from './load-files.ts'
 /** What is read locally beside a document of an address. */
 export interface LocalInputs {
   readonly credential: string | undefined
-  /** Of `spec.overlays`, in this order. */
+  /** Overlay texts of `spec.overlays`, in this order. */
   readonly overlayTexts: readonly (string | Uint8Array)[]
 }
 

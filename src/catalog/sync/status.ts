@@ -16,7 +16,7 @@ interface StatusInput {
   readonly specHash: string | undefined
   readonly lastSyncedAt: string | undefined
   readonly lastError: string | undefined
-  /** Of the compilation whose tools are served. */
+  /** For the compilation whose tools are served. */
   readonly result: CompileResult | undefined
   readonly toolFaults: readonly ToolFault[]
   /** Tools with changes that are not accepted yet, and breaking changes of the last synchronization. */
@@ -43,7 +43,7 @@ export function toolSetStatus(input: StatusInput, previous: ToolSetStatus, nowMs
     ...(specHash === undefined ? {} : { specHash }),
     ...(lastError === undefined ? {} : { lastError }),
     ...(input.breaking.length === 0 ? {} : { breakingChanges: input.breaking }),
-    conditions: conditionsOf(input).map(condition => stamped(condition, previous.conditions, now)),
+    conditions: conditionsOf(input).map(condition => stampCondition(condition, previous.conditions, now)),
   }
 }
 
@@ -126,18 +126,18 @@ function degradedCondition({ result, toolNames, toolFaults }: StatusInput): Bare
 
 /** Without its Tool resource, a tool would be served without the restrictions of the author. */
 function toolFaultNotes(faults: readonly ToolFault[]): string[] {
-  const named = (list: readonly ToolFault[]): string =>
+  const nameFaults = (list: readonly ToolFault[]): string =>
     `${list.length} (${someOf(list.map(({ name, reason }) => `${name}: ${reason}`))})`
   const withheld = faults.filter(fault => fault.withheld)
   const kept = faults.filter(fault => !fault.withheld)
   return [
     ...(withheld.length === 0
       ? []
-      : [`tools not served, because their Tool resource cannot be used: ${named(withheld)}`]),
+      : [`tools not served, because their Tool resource cannot be used: ${nameFaults(withheld)}`]),
     ...(kept.length === 0
       ? []
       : [
-          `tools served with the last valid version of their Tool resource, because the current version cannot be used: ${named(kept)}`,
+          `tools served with the last valid version of their Tool resource, because the current version cannot be used: ${nameFaults(kept)}`,
         ]),
   ]
 }
@@ -200,7 +200,7 @@ function changedCondition({ changed, specHash }: StatusInput): Bare {
   }
 }
 
-function stamped(condition: Bare, previous: readonly Condition[], now: string): Condition {
+function stampCondition(condition: Bare, previous: readonly Condition[], now: string): Condition {
   const before = previous.find(candidate => candidate.type === condition.type)
   const same = before?.status === condition.status
   return { ...condition, lastTransitionTime: same ? before!.lastTransitionTime : now }

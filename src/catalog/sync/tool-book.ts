@@ -17,7 +17,7 @@ export class ToolBook {
   /** By key. */
   #applied: ReadonlyMap<string, ManualTool> = new Map()
   #unusable: readonly UnusableResource[] = []
-  /** Of the unusable resources that name their tool, by key. */
+  /** For the unusable resources that name their tool, by key. */
   #faults: ReadonlyMap<string, string> = new Map()
 
   /** Replaces the Tool resources. */
@@ -56,7 +56,7 @@ export class ToolBook {
     )
   }
 
-  /** Of the generated tools of one tool-set. */
+  /** For the generated tools of one tool-set. */
   faultsOf(tools: readonly Tool[]): readonly ToolFault[] {
     if (this.#unusable.length === 0) return []
     return tools.flatMap((tool): ToolFault[] => {

@@ -11,7 +11,7 @@ import type { SyncOutcome, ToolSetSync } from './tool-set-sync.ts'
 /** The tools of one compilation. */
 export interface CompiledTools {
   readonly tools: readonly Tool[]
-  /** Of the tools, without resources and prompts; sorted. */
+  /** Names of the tools, without resources and prompts; sorted. */
   readonly names: readonly string[]
   readonly specHash: string
   readonly toolsHash: string

@@ -60,7 +60,7 @@ export class ToolSetSync {
   #running: Promise<void> | undefined
   #again = false
   #closed = false
-  /** Of an MCP server. */
+  /** Listing of an MCP server. */
   #listing: ServerListing | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0

@@ -15,7 +15,7 @@ interface StatusInput {
   /** Why the resource as it is now is not served. */
   readonly fault: string | undefined
   readonly figures: ViewFigures | undefined
-  /** Of the whole catalog. */
+  /** Tools of the whole catalog. */
   readonly tools: readonly Tool[]
 }
 

@@ -53,7 +53,7 @@ const BULK_DEADLINE_MS = 60_000
 export function createControlPlane(options: ControlPlaneOptions, readiness = new Readiness()): ControlPlane {
   const { store, verifier, now, onFault } = options
   const publisher = new Publisher(options)
-  readiness.opened(
+  readiness.handleOpen(
     store,
     () => publisher.isPublished,
     () => verifier.ready,

@@ -56,7 +56,7 @@ export interface ControlPlaneOptions {
   /** Advances that clock and adds `POST /test/clock`. For `TEST_HOOKS=1` only. */
   readonly advanceClock?: (ms: number) => void
   readonly maxBodyBytes: number
-  /** Of a call that concerns many resources; `maxBodyBytes` when absent. */
+  /** Maximum bulk body bytes of a call that concerns many resources; `maxBodyBytes` when absent. */
   readonly maxBulkBodyBytes?: number
   /** Refuses webhooks over plain HTTP; for production. */
   readonly webhooksHttpsOnly?: boolean
@@ -79,7 +79,7 @@ export interface ControlPlaneOptions {
   readonly onFault: (message: string, error: unknown) => void
   /** Absent: requests are not logged. */
   readonly requestLog?: RequestLog | undefined
-  /** Of audit records; 0 or absent: they are kept. */
+  /** For audit records; 0 or absent: they are kept. */
   readonly auditRetentionMs?: number
   /** Interval for expiring subscriptions, deleting old rows and tenants, and polling for changes; at most 5,000. */
   readonly sweepIntervalMs?: number

@@ -18,7 +18,7 @@ export interface PolicyWorkshop {
   status(): Promise<object>
   /** undefined: too many drafts are being compiled. @throws Error with what the caller has to change */
   check(question: DraftQuestion): Promise<object | undefined>
-  /** Of the bundle in force. */
+  /** Revision of the bundle in force. */
   readonly revision: string
   /** Whether a draft of this revision was compiled here of late. */
   hasDraft(revision: string): boolean

@@ -32,7 +32,7 @@ export class Readiness {
   #checkedAtMs = Number.NEGATIVE_INFINITY
 
   /** The database is open, the publisher reads it, and requests are served as soon as their tokens can be verified. */
-  opened(store: Store, isPublished: () => boolean, areKeysReady: () => boolean): void {
+  handleOpen(store: Store, isPublished: () => boolean, areKeysReady: () => boolean): void {
     this.#store = store
     this.#isPublished = isPublished
     this.#areKeysReady = areKeysReady
@@ -40,7 +40,7 @@ export class Readiness {
   }
 
   /** The database could not be opened. */
-  failed(error: unknown): void {
+  handleFailure(error: unknown): void {
     this.#set(unavailableFor(codeOf(error)))
   }
 
@@ -71,7 +71,7 @@ export class Readiness {
         .ping()
         .then(
           () => this.#set({ status: 'available', since: new Date().toISOString() }),
-          error => this.failed(error),
+          error => this.handleFailure(error),
         )
         .finally(() => {
           this.#check = undefined

@@ -10,12 +10,12 @@ const BUILT = new URL('../../openapi.json', import.meta.url)
 export function servedDocument(info: DocumentInfo): () => string {
   let json: string | undefined
   return () => {
-    json ??= JSON.stringify(existsSync(BUILT) ? built(info) : controlPlaneDocument(info))
+    json ??= JSON.stringify(existsSync(BUILT) ? buildDocument(info) : controlPlaneDocument(info))
     return json
   }
 }
 
-function built(info: DocumentInfo): object {
+function buildDocument(info: DocumentInfo): object {
   const document = JSON.parse(readFileSync(BUILT, 'utf8'))
   return { ...document, servers: serversOf(info), info: { ...document.info, version: info.version } }
 }

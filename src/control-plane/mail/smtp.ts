@@ -53,10 +53,10 @@ export async function sendMail(
     getSocket(_options, ready) {
       const opened = connect({ host: bareHost(host), port })
       socket = opened
-      const failed = (error: Error): void => ready(error)
-      opened.once('error', failed)
+      const handleFailure = (error: Error): void => ready(error)
+      opened.once('error', handleFailure)
       opened.once('connect', () => {
-        opened.off('error', failed)
+        opened.off('error', handleFailure)
         ready(null, { connection: opened })
       })
     },

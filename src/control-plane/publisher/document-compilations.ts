@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 const RECOMPILE = { firstMs: 1_000, maxMs: 60_000 }
 /** Before the first publication there are no previous tools, and gateways would drop those that they serve. */
 const FIRST_ATTEMPTS = 3
-/** Of the compiler, for one tenant before the first publication: a tenant with slow documents does not delay the others for longer. */
+/** First budget of the compiler, for one tenant before the first publication: a tenant with slow documents does not delay the others for longer. */
 const FIRST_BUDGET_MS = 60_000
 /** Tools that a status names; the others are counted. */
 const MAX_NAMED = 20
@@ -74,7 +74,7 @@ export class DocumentCompilations {
     return reason === undefined ? { ...shown, state: 'ready' } : { ...shown, state: 'error', message: reason }
   }
 
-  /** Of two tools of one name in a tenant, gateways serve that of the first API of the share: ids are in the order of creation. */
+  /** Replaced tools of two tools of one name in a tenant, gateways serve that of the first API of the share: ids are in the order of creation. */
   #replacedTools(id: string): string | undefined {
     const tenantId = this.#wanted.get(id)?.tenantId
     const own = new Set(this.toolsOf(id).map(({ name }) => name))
@@ -89,7 +89,7 @@ export class DocumentCompilations {
     return `gateways do not serve ${replaced.length} of this API's tools, because older APIs of the tenant have tools with the same names (${named}); change the operationIds of these tools in the OpenAPI document of this API, or change the path of this API`
   }
 
-  /** Of the revision of an API that was compiled last. */
+  /** Tools of the revision of an API that was compiled last. */
   toolsOf(apiId: string): CompiledApi['tools'] {
     return this.#tools.get(apiId)?.tools ?? []
   }
@@ -123,7 +123,7 @@ export class DocumentCompilations {
         spentMs.set(tenantId, (spentMs.get(tenantId) ?? 0) + performance.now() - startedAt)
         if (!this.#uncompiled.has(id)) break
       }
-      this.#done(id)
+      this.#finish(id)
     }
   }
 
@@ -145,7 +145,7 @@ export class DocumentCompilations {
         const { tenantId } = this.#wanted.get(id)!
         const before = this.#tools.get(id)?.tools
         await this.#compile(id)
-        this.#done(id)
+        this.#finish(id)
         const isOther = !this.#uncompiled.has(id) && this.#tools.get(id)?.tools !== before
         if (isOther && !this.#isClosed) this.#options.onCompiled(tenantId)
       }
@@ -217,7 +217,7 @@ export class DocumentCompilations {
   }
 
   /** Its tenant is the last one now. A newer revision than the compiled one stays due. */
-  #done(id: string): void {
+  #finish(id: string): void {
     const wanted = this.#wanted.get(id)
     if (wanted === undefined) return
     const { tenantId, revision } = wanted

@@ -25,7 +25,7 @@ export class ExchangeReview {
       : undefined
   }
 
-  permitted(apis: ShareRows['apis']): ShareRows['apis'] {
+  permittedApis(apis: ShareRows['apis']): ShareRows['apis'] {
     return apis.filter(api => {
       const fault = this.faultOf(api)
       const tokenUrl = exchangedAt(api.mcp)

@@ -10,7 +10,7 @@ const WAIT_MS = 1_500
 /** Asked within this time, the same question is not asked again. */
 const SHARED_MS = 400
 const MAX_WAITING = 64
-/** Of a message between instances. */
+/** Piece chars of a message between instances. */
 const PIECE_CHARS = 7_000
 const MAX_PIECES = 64
 const MAX_REPLY_BYTES = 1024 * 1024
@@ -22,7 +22,7 @@ interface Waiting {
   readonly replies: Map<string, FleetReply>
   readonly missing: Set<string>
   readonly done: () => void
-  /** Of replies that reached another instance: gateway → pieces. */
+  /** For replies that reached another instance: gateway → pieces. */
   readonly pieces: Map<string, string[]>
 }
 
@@ -82,11 +82,16 @@ export class FleetQuestions {
     if (gatewayIds.length === 0) return replies
     const gathered = new Promise<void>(resolve => {
       const timer = setTimeout(resolve, WAIT_MS)
-      const done = (): void => {
+      const finish = (): void => {
         clearTimeout(timer)
         resolve()
       }
-      this.#waiting.set(question.id, { replies, missing: new Set(gatewayIds), done, pieces: new Map() })
+      this.#waiting.set(question.id, {
+        replies,
+        missing: new Set(gatewayIds),
+        done: finish,
+        pieces: new Map(),
+      })
     })
     this.#deliver(question)
     const isElsewhere = gatewayIds.some(id => !this.#listeners.has(id))

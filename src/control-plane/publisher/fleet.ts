@@ -8,7 +8,7 @@ import { newId } from '../../model/id.ts'
 import { notFound, unavailable } from '../api/http/problem.ts'
 import { announceReachedQuotas } from '../api/services/notices.ts'
 import { activateTenant, purgeHistory, purgeTenant } from '../api/services/tenants.ts'
-import { audited } from '../store/audited.ts'
+import { recordActions } from '../store/audited.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../store/store.ts'
 import { type FeedOptions, feed } from './feed.ts'
 import { FleetQuestions } from './fleet-questions.ts'
@@ -130,7 +130,7 @@ export class Fleet {
         if (share.tenants.has(id))
           await attempt(
             this.#store.write(id, tx =>
-              activateTenant(audited(tx, systemOrigin('system.tenants.activate')), id),
+              activateTenant(recordActions(tx, systemOrigin('system.tenants.activate')), id),
             ),
           )
       }
@@ -147,7 +147,7 @@ export class Fleet {
   async #purge(id: string): Promise<void> {
     if (!(await purgeHistory(this.#store, id))) return
     await this.#store.write(EVERY_TENANT, tx =>
-      purgeTenant(audited(tx, systemOrigin('system.tenants.purge')), id),
+      purgeTenant(recordActions(tx, systemOrigin('system.tenants.purge')), id),
     )
   }
 }

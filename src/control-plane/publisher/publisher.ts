@@ -38,7 +38,7 @@ export class Publisher {
   readonly #steps = new VersionSteps()
   #share: ControlShare = EMPTY_SHARE
   #seq = -1
-  /** Of the last whole read, in days. */
+  /** For the last whole read, in days. */
   #readDay = 0
   #publishedAt = new Date(0)
   #running: Promise<void> | undefined
@@ -66,7 +66,7 @@ export class Publisher {
     return this.#compilations.statusOf(api)
   }
 
-  /** Of the revision of an API that was compiled last. */
+  /** Tools of the revision of an API that was compiled last. */
   toolsOf(apiId: string): CompiledApi['tools'] {
     return this.#compilations.toolsOf(apiId)
   }
@@ -210,7 +210,7 @@ export class Publisher {
     this.#compilations.want(read.rows.apis, read.tenants)
     if (!this.isPublished) await this.#compilations.compileFirst()
     for (const tenantId of compiled) this.#compiled.delete(tenantId)
-    const rows = { ...read.rows, apis: this.#review.permitted(read.rows.apis) }
+    const rows = { ...read.rows, apis: this.#review.permittedApis(read.rows.apis) }
     const shares = tenantShares(rows, id => this.#compilations.toolsOf(id))
     this.#trackProvisioning(read.rows.tenants, read.tenants)
     this.#publish(shares, read.tenants, read.plans)

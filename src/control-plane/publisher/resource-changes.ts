@@ -13,7 +13,7 @@ export interface ResourceChange {
   readonly change: (typeof CHANGE_WORDS)[number]
 }
 
-/** Of one tenant in one step; a first document with thousands of tools has more. */
+/** For one tenant in one step; a first document with thousands of tools has more. */
 const MAX_CHANGES = 500
 
 interface Part {

@@ -46,7 +46,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
       ...(servers.length === 0 ? {} : { mcpApis: servers.map(mcpApiShare) }),
       subscriptions: live.map(subscription => ({
         id: subscription.id,
-        ...opened(subscription, apisOf),
+        ...apisOpenedBy(subscription, apisOf),
         application: subscription.application,
         ...subscriber(subscription),
         plan: subscription.plan,
@@ -107,8 +107,8 @@ function deprecationShare({
   }
 }
 
-/** Of a subscription to a product, the APIs that the product has now. */
-function opened(
+/** For a subscription to a product, the APIs that the product has now. */
+function apisOpenedBy(
   { apiId, productId }: Pick<ShareRows['subscriptions'][number], 'apiId' | 'productId'>,
   apisOf: ReadonlyMap<string, readonly string[]>,
 ): Pick<SubscriptionShare, 'apiId' | 'apiIds'> {
@@ -142,7 +142,7 @@ function inactiveShares(
   return subscriptions.map(({ id, application, subscriberTenantId, status, ...of }) => ({
     id,
     application,
-    ...opened(of, apisOf),
+    ...apisOpenedBy(of, apisOf),
     ...subscriber({ application, subscriberTenantId }),
     state: status === 'suspended' ? 'suspended' : 'expired',
     keys: groups.get(id) ?? [],

@@ -36,15 +36,15 @@ const OMITTED: ReadonlySet<string> = new Set(['hash', 'previousHash'])
 /** Longer texts are replaced by their length and digest. */
 const MAX_TEXT = 2048
 
-export function audited(tx: Transaction, origin: AuditOrigin): Transaction {
+export function recordActions(tx: Transaction, origin: AuditOrigin): Transaction {
   const wrapped = Object.entries(AUDITED).map(([name, type]) => [
     name,
-    recording(tx, origin, tx[name as keyof typeof AUDITED] as unknown as Rows, type),
+    recordRows(tx, origin, tx[name as keyof typeof AUDITED] as unknown as Rows, type),
   ])
   return {
     ...tx,
     audit: tx.audit,
-    within: tenantId => audited(tx.within(tenantId), origin),
+    within: tenantId => recordActions(tx.within(tenantId), origin),
     ...Object.fromEntries(wrapped),
   }
 }
@@ -81,13 +81,13 @@ function append(tx: Transaction, origin: AuditOrigin, { resource, before, after 
     tenantId: resource.tenantId,
     resourceType: resource.type,
     resourceId: resource.id,
-    before: before === undefined ? null : JSON.stringify(shown(before)),
-    after: after === undefined ? null : JSON.stringify(shown(after)),
+    before: before === undefined ? null : JSON.stringify(showResource(before)),
+    after: after === undefined ? null : JSON.stringify(showResource(after)),
   })
 }
 
 /** The methods of a repository, of which those that write record what they do. */
-function recording(tx: Transaction, origin: AuditOrigin, rows: Rows, type: string): Rows {
+function recordRows(tx: Transaction, origin: AuditOrigin, rows: Rows, type: string): Rows {
   /** As read in this transaction: what a change replaces. */
   const read = new Map<string, Resource>()
   const before = async (id: string): Promise<Resource | undefined> => read.get(id) ?? rows.find?.(id)
@@ -132,18 +132,18 @@ function recording(tx: Transaction, origin: AuditOrigin, rows: Rows, type: strin
 }
 
 /** A resource under the names of the API, without secrets. */
-function shown(resource: object): object {
+function showResource(resource: object): object {
   const fields = Object.entries(resource)
     .filter(([name]) => !OMITTED.has(name))
     .map(([name, value]) => [
       snakeCase(name),
-      typeof value === 'string' && value.length > MAX_TEXT ? digestOf(value) : masked(name, value),
+      typeof value === 'string' && value.length > MAX_TEXT ? digestOf(value) : maskValue(name, value),
     ])
   return maskAddresses(Object.fromEntries(fields))
 }
 
 /** Values of custom headers are secrets; a repository masks them when it reads, not when it writes. */
-function masked(name: string, value: unknown): unknown {
+function maskValue(name: string, value: unknown): unknown {
   if (name !== 'customHeaders' || typeof value !== 'object' || value === null) return value
   return Object.keys(value)
 }

@@ -36,7 +36,7 @@ export interface ConfigurationFilter {
   readonly tenants?: { readonly names: readonly string[]; readonly owner: string } | undefined
   /** Consumers to read although they have no configuration. */
   readonly subjects?: readonly string[]
-  /** Of each kind; the database returns one row more when there are more. */
+  /** Limit of each kind; the database returns one row more when there are more. */
   readonly limit: number
   readonly maxDocumentBytes: number
 }

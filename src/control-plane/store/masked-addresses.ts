@@ -4,7 +4,7 @@ import { isObject } from '../../base/json/is-object.ts'
 import { shownAddress } from '../../base/shown-address.ts'
 import { originOf } from '../../model/upstream-url.ts'
 
-/** Of the SHA-256 of the whole address, so that every change of it is visible. */
+/** Digest characters of the SHA-256 of the whole address, so that every change of it is visible. */
 const DIGEST_CHARACTERS = 12
 const MASKED = new RegExp(`^[/?]\\[sha256:[0-9a-f]{${DIGEST_CHARACTERS}}\\]$`)
 

@@ -12,7 +12,7 @@ export interface MailOptions {
 
 export interface StoreOptions {
   readonly url: string
-  /** Of the same PostgreSQL without a connection pooler, for what needs a session: LISTEN. undefined: `url` itself. */
+  /** Direct URL of the same PostgreSQL without a connection pooler, for what needs a session: LISTEN. undefined: `url` itself. */
   readonly directUrl?: string | undefined
   /** Where `pglite:` without a directory keeps its files. */
   readonly dataDir: string

@@ -81,8 +81,8 @@ export interface ApiRepository extends Rows<Api, ApiFilter> {
   /** One that another tenant shares with the tenant of the scope and shows in the catalog. */
   findShared(id: string): Promise<Api | undefined>
   /** Those with these ids, in the order of ids. */
-  named(ids: readonly string[], locking?: Locking): Promise<readonly NamedApi[]>
-  /** Of a tenant, with one of these paths. */
+  listByIds(ids: readonly string[], locking?: Locking): Promise<readonly NamedApi[]>
+  /** At paths of a tenant, with one of these paths. */
   atPaths(tenantId: string, paths: readonly string[]): Promise<readonly Api[]>
   /** Keeps the row for the history of its subscriptions, but hides it; its path is free again. */
   remove(id: string): Promise<void>
@@ -137,7 +137,7 @@ export interface SubscriptionRepository extends Rows<Subscription, SubscriptionF
   /** Those that are due to expire, locked; those locked by another instance are skipped. */
   due(limit: number): Promise<readonly Subscription[]>
   /** Approved ones that expire within the notice, or within half of their life, and are not announced; locked like those. */
-  expiring(noticeMs: number, limit: number): Promise<readonly Subscription[]>
+  listExpiring(noticeMs: number, limit: number): Promise<readonly Subscription[]>
   /** Notes that the expiry date of a locked row is announced. Clients do not see it, so `updatedAt` and `revision` stay. */
   noteAnnounced(row: Pick<Subscription, 'id' | 'tenantId' | 'expiresAt'>): Promise<void>
 }
@@ -157,7 +157,7 @@ export interface ApiKeyRepository extends Rows<ApiKey, ApiKeyFilter> {
   /** Oldest first, locked. */
   ofSubscription(subscriptionId: string): Promise<readonly ApiKey[]>
   /** Those of approved subscriptions that expire within the notice, or within half of their life, and are not announced; locked. */
-  expiring(noticeMs: number, limit: number): Promise<readonly ApiKey[]>
+  listExpiring(noticeMs: number, limit: number): Promise<readonly ApiKey[]>
   /** Notes that the expiry date of a locked row is announced. Clients do not see it, so `updatedAt` and `revision` stay. */
   noteAnnounced(row: Pick<ApiKey, 'id' | 'tenantId' | 'expiresAt'>): Promise<void>
   /** Moves `lastUsedAt` forward, never back. */
@@ -174,7 +174,7 @@ export interface ConsumerRepository extends Omit<Rows<Consumer, ConsumerFilter>,
   ensure(consumer: Consumer): Promise<Consumer>
   bySubject(subject: string): Promise<Consumer | undefined>
   /** Those of these tenants with these subjects; a subject may be one of several tenants. */
-  named(
+  listNames(
     of: readonly Pick<Consumer, 'tenantId' | 'subject'>[],
   ): Promise<readonly Pick<Consumer, 'tenantId' | 'subject' | 'name'>[]>
   /** Moves `lastSeenAt` forward, never back. */
@@ -312,6 +312,6 @@ export interface ShareRows {
 
 export interface ShareRepository {
   globalPlans(): Promise<readonly PlanRecord[]>
-  /** Of these tenants, or of all when absent, in a fixed number of queries. The rows of a tenant have a fixed order. */
+  /** For these tenants, or of all when absent, in a fixed number of queries. The rows of a tenant have a fixed order. */
   load(tenantIds?: readonly string[]): Promise<ShareRows>
 }

@@ -178,7 +178,7 @@ async function clearSeeded(trx: Trx<Tables>, tables: readonly string[]): Promise
   }
 }
 
-/** Of JSON texts, in which a JSON null of a `jsonb` column equals no value, as it does for every reader. */
+/** For JSON texts, in which a JSON null of a `jsonb` column equals no value, as it does for every reader. */
 async function summarize(trx: Trx<Tables>, tables: readonly string[]): Promise<TableSummary[]> {
   const summaries: TableSummary[] = []
   for (const table of tables) {

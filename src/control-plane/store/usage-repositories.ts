@@ -71,7 +71,7 @@ export interface MeteringRepository {
     readonly granularity: Granularity
   }): Promise<readonly MeteredPeriod[]>
   /** Marks with the number of counted events. */
-  folded(): Promise<readonly (MeteringMark & { readonly events: number })[]>
+  foldEnded(): Promise<readonly (MeteringMark & { readonly events: number })[]>
   sweep(older: { readonly rowsBefore: Date; readonly marksBefore: Date }): Promise<void>
 }
 

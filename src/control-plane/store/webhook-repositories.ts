@@ -47,7 +47,7 @@ export interface WebhookRepository {
     id: string,
   ): Promise<(Pick<Webhook, 'name' | 'url'> & { readonly failedDeliveries: number }) | undefined>
   /** A delivery has arrived: the count begins again. */
-  recovered(id: string): Promise<void>
+  recover(id: string): Promise<void>
   /** Ids of enabled webhooks over plain HTTP, at most `limit`. */
   overPlainHttp(limit: number): Promise<readonly string[]>
   /** Number of webhooks whose secret or headers are sealed with another key than this instance has. */

@@ -23,9 +23,9 @@ export interface AttemptParts {
 
 /** Never rejects. */
 export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): Promise<AttemptOutcome> {
-  if (delivery.unreadable !== undefined) return failed(delivery.unreadable)
+  if (delivery.unreadable !== undefined) return toFailure(delivery.unreadable)
   if (parts.httpsOnly && !delivery.url.startsWith('https:')) {
-    return failed(
+    return toFailure(
       'the URL of the webhook uses plain HTTP, which is not allowed in production: use an https URL',
     )
   }
@@ -39,7 +39,7 @@ export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): P
     timeoutMs: parts.timeoutMs ?? ATTEMPT_TIMEOUT_MS,
   })
   const durationMs = () => Math.round(performance.now() - startedMs)
-  if (response.kind === 'failure') return { ...failed(reasonOf(response)), durationMs: durationMs() }
+  if (response.kind === 'failure') return { ...toFailure(reasonOf(response)), durationMs: durationMs() }
   const { bytes, broken } = await readStart(response.body)
   const seen = {
     statusCode: response.status,
@@ -57,7 +57,7 @@ function reasonOf(failure: EgressFailure): string {
   return 'the host in the URL of the webhook is not a public address, or resolves to an address that is not public: use a public host'
 }
 
-function failed(error: string): AttemptOutcome {
+function toFailure(error: string): AttemptOutcome {
   return { delivered: false, statusCode: null, responseBody: null, error, durationMs: 0 }
 }
 

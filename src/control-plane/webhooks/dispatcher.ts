@@ -138,7 +138,7 @@ export async function noteOutcome(
   { status, statusCode, error }: AfterAttempt,
 ): Promise<void> {
   if (test) return
-  if (status === 'success') await tx.webhooks.recovered(webhookId)
+  if (status === 'success') await tx.webhooks.recover(webhookId)
   if (status !== 'failed') return
   const counted = await tx.webhooks.countFailed(webhookId)
   if (counted?.failedDeliveries !== ANNOUNCED_AT) return

@@ -32,9 +32,9 @@ export interface CallRow {
   readonly consumer: string | null
   readonly tool: string | null
   readonly toolset: string | null
-  /** Of a tool that does not exist: the name that was requested. */
+  /** For a tool that does not exist: the name that was requested. */
   readonly requested_tool?: string
-  /** Of a proxied call. */
+  /** For a proxied call. */
   readonly api?: string
   readonly kind: CallKind
   readonly outcome: string
@@ -61,7 +61,7 @@ export interface CallPage {
   readonly numbers: readonly number[]
   /** Number from which the next page continues. */
   readonly next: number
-  /** Of `after`: calls that were left out before the rows. */
+  /** For `after`: calls that were left out before the rows. */
   readonly missed: number
   readonly window: CallWindow
 }

@@ -40,7 +40,7 @@ const SNAPSHOT = 8
 const REVISION = 9
 const DECISION_ID = 10
 
-/** Of a tool that does not exist; longer than names of tools are. */
+/** Maximum name of a tool that does not exist; longer than names of tools are. */
 const MAX_NAME = 128
 const LONG_NAME = `(more than ${MAX_NAME} characters)`
 
@@ -255,8 +255,8 @@ export class CallRing {
       kind: kindOf(outcome),
       outcome,
       status: this.#number(number, STATUS),
-      duration_ms: rounded(this.#number(number, DURATION)),
-      backend_ms: backendMs < 0 ? null : rounded(backendMs),
+      duration_ms: roundMs(this.#number(number, DURATION)),
+      backend_ms: backendMs < 0 ? null : roundMs(backendMs),
       cache_hit: this.#flag(number, CACHE_HIT),
       request_bytes: this.#number(number, REQUEST_BYTES),
       saved_bytes: this.#number(number, SAVED_BYTES),
@@ -302,6 +302,6 @@ function hasFilter(query: CallQuery): boolean {
 }
 
 /** Milliseconds to the microsecond. */
-export function rounded(ms: number): number {
+export function roundMs(ms: number): number {
   return Math.round(ms * 1000) / 1000
 }

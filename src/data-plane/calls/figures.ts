@@ -30,7 +30,7 @@ type Totals = Pick<Summary, 'total' | 'tools' | 'consumers' | 'refusals' | 'fail
 
 /** Calls that agree in everything that they are grouped by. */
 interface Cell extends Pick<VisitedCall, 'outcome' | 'tenant' | 'consumer' | 'tool' | 'toolset'> {
-  /** Of the time asked for. */
+  /** For the time asked for. */
   readonly part: number
   readonly figures: Figures
 }

@@ -27,9 +27,9 @@ export class Counts {
   /** Removes and returns the oldest rows, `maxRows` of each kind at most. */
   take(maxRows: number): CountRows {
     return {
-      usage: taken(this.#usage, maxRows),
-      keysUsed: taken(this.#keysUsed, maxRows),
-      consumersSeen: taken(this.#consumersSeen, maxRows),
+      usage: takeRows(this.#usage, maxRows),
+      keysUsed: takeRows(this.#keysUsed, maxRows),
+      consumersSeen: takeRows(this.#consumersSeen, maxRows),
     }
   }
 
@@ -48,7 +48,7 @@ export class Counts {
   }
 }
 
-function taken<T>(rows: Map<string, T>, maxRows: number): T[] {
+function takeRows<T>(rows: Map<string, T>, maxRows: number): T[] {
   const given: T[] = []
   for (const [key, row] of rows) {
     if (given.length === maxRows) break

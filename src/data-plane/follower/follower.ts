@@ -147,7 +147,7 @@ export class Follower {
     try {
       for await (const event of stream.events) {
         if (event.name === 'hello') {
-          reporter.registered(event.data)
+          reporter.handleRegistration(event.data)
           onHello()
           onFault(undefined)
           this.#reported = undefined

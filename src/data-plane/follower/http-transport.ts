@@ -24,7 +24,7 @@ const MAX_EVENT_CHARACTERS = 256 * 1024 * 1024
 interface HttpTransportOptions {
   readonly egress: Egress
   readonly credentials: Pick<ClientCredentials, 'token' | 'discardToken'>
-  /** Of the control plane, without `/v1`. */
+  /** URL of the control plane, without `/v1`. */
   readonly url: string
 }
 
@@ -70,7 +70,7 @@ export class HttpTransport implements ControlPlaneTransport {
         )
       if (response.status !== 200) {
         response.body.destroy()
-        throw this.#refused(response.status)
+        throw this.#toRefusal(response.status)
       }
       return streamOf(response.body, () => cancellation.cancel())
     } finally {
@@ -82,7 +82,7 @@ export class HttpTransport implements ControlPlaneTransport {
     const query = from === null ? '' : `?${new URLSearchParams({ from })}`
     const timeoutMs = from === null ? POLL_TIMEOUT_MS : TIMEOUT_MS
     const response = await this.#call('GET', `/snapshot${query}`, undefined, timeoutMs)
-    if (response.status !== 200) throw this.#refused(response.status)
+    if (response.status !== 200) throw this.#toRefusal(response.status)
     return JSON.parse(Buffer.from(response.body).toString('utf8')) as ShareUpdate | null
   }
 
@@ -90,7 +90,7 @@ export class HttpTransport implements ControlPlaneTransport {
     const body = JSON.stringify(wireReport(report))
     const response = await this.#call('POST', `/${encodeURIComponent(gatewayId)}/reports`, body, TIMEOUT_MS)
     if (response.status === 404) return false
-    if (response.status !== 204) throw this.#refused(response.status)
+    if (response.status !== 204) throw this.#toRefusal(response.status)
     return true
   }
 
@@ -99,7 +99,7 @@ export class HttpTransport implements ControlPlaneTransport {
     const { question_id, ...content } = reply
     const body = JSON.stringify({ question_id, content: JSON.stringify(content) })
     const response = await this.#call('POST', path, body, TIMEOUT_MS)
-    if (response.status !== 204) throw this.#refused(response.status)
+    if (response.status !== 204) throw this.#toRefusal(response.status)
   }
 
   async #call(
@@ -129,7 +129,7 @@ export class HttpTransport implements ControlPlaneTransport {
     return ['authorization', `Bearer ${await this.#options.credentials.token()}`]
   }
 
-  #refused(status: number): Error {
+  #toRefusal(status: number): Error {
     const { credentials, url } = this.#options
     if (status === 401) credentials.discardToken()
     const fix =

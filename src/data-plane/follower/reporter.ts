@@ -8,7 +8,7 @@ import type { AdminActions } from './admin-actions.ts'
 import { ReportBook } from './report-book.ts'
 
 const REPORT_EVERY_MS = 5_000
-/** Of administrators, in one report. */
+/** For administrators, in one report. */
 const MAX_ACTIONS = 200
 
 interface ReporterOptions {
@@ -49,7 +49,7 @@ export class Reporter {
   }
 
   /** @param hello data of the first event of a stream */
-  registered(hello: unknown): void {
+  handleRegistration(hello: unknown): void {
     const { gateway_id, sequence } = (hello ?? {}) as Partial<HelloEvent>
     if (typeof gateway_id !== 'string')
       throw new Error('the event "hello" from the control plane has no gateway_id')

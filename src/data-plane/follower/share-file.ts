@@ -30,7 +30,7 @@ export class ShareFile {
    */
   async load(): Promise<{ readonly share: ControlShare; readonly damage: string | undefined }> {
     const { lines, fault, bytes } = await readLines(this.#path)
-    const damaged = (what: string): string =>
+    const describeDamage = (what: string): string =>
       `the snapshot in DATA_DIR (${this.#path}) ${what}. The next snapshot from the control plane replaces this file.`
     let share = EMPTY_SHARE
     let isComplete = true
@@ -48,7 +48,7 @@ export class ShareFile {
       if (share.version !== '' && versionOf(share) !== share.version)
         throw new Error('the content does not match the version in the file')
     } catch (error) {
-      return { share: EMPTY_SHARE, damage: damaged(`is not used: ${(error as Error).message}`) }
+      return { share: EMPTY_SHARE, damage: describeDamage(`is not used: ${(error as Error).message}`) }
     }
     this.#wholeBytes = wholeBytes
     this.#addedBytes = bytes - wholeBytes
@@ -59,7 +59,7 @@ export class ShareFile {
     // nothing is appended to a torn file: the next write is a whole one
     return {
       share,
-      damage: damaged('ends in the middle of an update; the gateway does not apply that update'),
+      damage: describeDamage('ends in the middle of an update; the gateway does not apply that update'),
     }
   }
 

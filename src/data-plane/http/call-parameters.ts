@@ -5,11 +5,11 @@ import type { CallQuery } from '../calls/call-query.ts'
 import { readCursor } from '../calls/process-calls.ts'
 import type { Positions } from '../calls/recorded-calls.ts'
 
-/** Of a request: why its query or body is not valid. */
+/** For a request: why its query or body is not valid. */
 export class ParameterFault extends Error {}
 
 const MAX_VALUE = 200
-/** Of a cursor, which has a part for each of up to 64 threads. */
+/** For a cursor, which has a part for each of up to 64 threads. */
 const MAX_CURSOR = 2_000
 const MAX_LIMIT = 500
 const DEFAULT_LIMIT = 100
@@ -59,7 +59,7 @@ export class Parameters {
   }
 }
 
-/** Of the calls that the caller may see. @throws ParameterFault */
+/** For the calls that the caller may see. @throws ParameterFault */
 export function callQuery(parameters: Parameters, caller: Principal): CallQuery {
   const query: Record<string, string | number | undefined> = {
     within: tenantSeenBy(caller),

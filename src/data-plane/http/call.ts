@@ -28,17 +28,17 @@ export class Call implements ByteBudget {
   /** The caller's flags, so that its sampling decision holds; `01` for a new trace. */
   traceFlags: string
   readonly receivedAtMs: number
-  /** Of the credentials, where they were verified before the body was read. */
+  /** For the credentials, where they were verified before the body was read. */
   verified: Credentials['verified']
   /** Set when the caller may see timings; sent as a response header. */
   serverTiming: ServerTiming | undefined
   /** Sent with every response except those of `sendWithOwnCors`; a proxied response adds what its upstream varies on. */
   corsHeaders: readonly string[]
-  /** Of the API that is called: sent with every response, refusals included. */
+  /** For the API that is called: sent with every response, refusals included. */
   notices: readonly string[] = NO_HEADERS
   #traceTexts: TraceTexts | undefined
   readonly #heldBytes: HeldBytes
-  /** Of the body. */
+  /** For the body. */
   #hold: Hold | undefined
 
   constructor(
@@ -146,7 +146,7 @@ export class Call implements ByteBudget {
   }
 
   /** 202: the response follows on a stream (MCP 2024-11-05, "HTTP with SSE"). */
-  accepted(): void {
+  handleAcceptance(): void {
     this.response.send(202, this.#with(['content-type', 'text/plain']), 'Accepted')
   }
 

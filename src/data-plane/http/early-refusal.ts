@@ -8,13 +8,13 @@ import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { type GatewayParts, runCall } from './gateway.ts'
 
-/** Of one request that has not been refused yet. */
+/** For one request that has not been refused yet. */
 export interface EarlyRefusal {
   /** To be called when the body has arrived; false when the caller has been refused in the meantime. */
   proceed(): boolean
 }
 
-/** Of a request whose credentials are verified after its body. */
+/** For a request whose credentials are verified after its body. */
 export const PROCEED: EarlyRefusal = { proceed: () => true }
 
 /**

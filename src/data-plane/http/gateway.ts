@@ -56,9 +56,9 @@ export interface GatewayParts {
   readonly version: string
   readonly presentation: Presentation
   readonly maxBodyBytes: number
-  /** Of this thread. */
+  /** Held bytes of this thread. */
   readonly heldBytes: HeldBytes
-  /** Of the texts of one tool result, for MCP clients; a tool may have another. */
+  /** Maximum result bytes of the texts of one tool result, for MCP clients; a tool may have another. */
   readonly maxResultBytes: number
   readonly taskLimits: TaskLimits
   /** The tools that the caller of an exchange may use, by the rule that decides lists; undefined: the policy cannot decide now. */
@@ -120,18 +120,18 @@ export function runAndRender<R>(
   if (wantsTiming(call.request.header('x-debug-timing')))
     return continueWith(runTimed(parts, call, exchange), render)
   const final = parts.pipeline(exchange)
-  if (!isPending(final)) return render(ended(parts, call, exchange, final))
+  if (!isPending(final)) return render(endCall(parts, call, exchange, final))
   const rendered = new Rendered(parts, call, exchange, render)
   passTo(final, rendered)
   return rendered
 }
 
-function ended({ attempts }: GatewayParts, call: Call, exchange: Exchange, final: Final): Ended {
+function endCall({ attempts }: GatewayParts, call: Call, exchange: Exchange, final: Final): Ended {
   attempts.countFailure(call, final)
   return { exchange, final }
 }
 
-/** Of an exchange that was pending: has what is rendered in the end. */
+/** For an exchange that was pending: has what is rendered in the end. */
 class Rendered<R> extends Later<R> implements Reader<Final> {
   readonly #parts: GatewayParts
   readonly #call: Call
@@ -153,7 +153,7 @@ class Rendered<R> extends Later<R> implements Reader<Final> {
 
   onValue(final: Final): void {
     try {
-      this.settleAs(this.#render(ended(this.#parts, this.#call, this.#exchange, final)))
+      this.settleAs(this.#render(endCall(this.#parts, this.#call, this.#exchange, final)))
     } catch (error) {
       this.reject(error)
     }
@@ -168,7 +168,7 @@ class Rendered<R> extends Later<R> implements Reader<Final> {
 function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): MaybePending<Ended> {
   exchange.timings = []
   return continueWith(parts.pipeline(exchange), final =>
-    andThen(addTiming(call, exchange), () => ended(parts, call, exchange, final)),
+    andThen(addTiming(call, exchange), () => endCall(parts, call, exchange, final)),
   )
 }
 

@@ -15,7 +15,7 @@ export interface Introduction {
   readonly instructions: string | undefined
 }
 
-/** Of tools that did not fit into the list. */
+/** For tools that did not fit into the list. */
 const MAX_NAMED = 50
 
 /** @param caller an exchange whose credentials were checked; undefined: without credentials */

@@ -176,7 +176,7 @@ function refusalOf(fault: 'not_found' | 'method_not_allowed' | 'bad_path', path:
 }
 
 /** The kernel leaves reserved characters encoded; it has refused everything that would not decode. */
-function decoded(segment: string): string {
+function decodeSegment(segment: string): string {
   return segment.includes('%') ? decodeURIComponent(segment) : segment
 }
 
@@ -213,15 +213,15 @@ function routeTable({
     route('GET', '/admin/sessions/stats', (call, snapshot) => admin.sessionStatistics(call, snapshot)),
     route('GET', '/admin/quotas', (call, snapshot) => admin.quotas(call, snapshot)),
     route('GET', '/admin/quotas/{consumer_id}', (call, snapshot, table) =>
-      admin.quota(call, snapshot, decoded(table.param(0))),
+      admin.quota(call, snapshot, decodeSegment(table.param(0))),
     ),
     route('POST', '/admin/quotas/{consumer_id}/reset', (call, snapshot, table) =>
-      admin.reset(call, snapshot, decoded(table.param(0))),
+      admin.reset(call, snapshot, decodeSegment(table.param(0))),
     ),
     route('GET', '/admin/calls', (call, snapshot) => calls.list(call, snapshot)),
     route('GET', '/admin/calls/stream', (call, snapshot) => calls.stream(call, snapshot)),
     route('GET', '/admin/calls/{id}', (call, snapshot, table) =>
-      calls.one(call, snapshot, decoded(table.param(0))),
+      calls.one(call, snapshot, decodeSegment(table.param(0))),
     ),
     route('GET', '/admin/overview', (call, snapshot) => overview.overview(call, snapshot)),
     route('GET', '/admin/tools', (call, snapshot) => overview.tools(call, snapshot)),
@@ -231,7 +231,7 @@ function routeTable({
     route('GET', '/admin/policy/decisions', (call, snapshot) => policy.search(call, snapshot)),
     route('GET', '/admin/policy', (call, snapshot) => policy.status(call, snapshot)),
     route('GET', '/admin/policy/decisions/{id}', (call, snapshot, table) =>
-      policy.decision(call, snapshot, decoded(table.param(0))),
+      policy.decision(call, snapshot, decodeSegment(table.param(0))),
     ),
     route('POST', '/admin/policy/promote', (call, snapshot) => policy.promote(call, snapshot)),
     route('POST', '/admin/cache/clear', (call, snapshot) => admin.clearCache(call, snapshot)),

@@ -11,7 +11,7 @@ const PAGING =
 
 const MAX_LINK_CHARS = 512
 
-/** Of parts that are left out; further ones are counted in one sentence. */
+/** For parts that are left out; further ones are counted in one sentence. */
 const MAX_NOTES = 16
 
 /** @param maxBytes of all texts, links and embedded resources together, measured in UTF-16 code units */
@@ -27,7 +27,7 @@ export function boundedResult(result: ToolResult, maxBytes: number, tool: Tool):
       return [part]
     }
     if (++notes > MAX_NOTES) return []
-    if (part.type !== 'text') return [omitted(part, result)]
+    if (part.type !== 'text') return [describeOmission(part, result)]
     const text = startOf(part.text, left)
     left = 0
     return [
@@ -133,7 +133,7 @@ function leftOut(chars: number, all: number, { inputSchema }: Tool): string {
 /** What may be replaced by its address. */
 type Embedded = Exclude<Content, { type: 'text' | 'resource_link' }>
 
-function omitted(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult): Content {
+function describeOmission(part: Exclude<Content, { type: 'text' }>, { _meta }: ToolResult): Content {
   if (part.type === 'resource_link') return shortLink(part)
   const bytes = bytesOf(part)
   const mimeType = part.type === 'resource' ? part.resource.mimeType : part.mimeType

@@ -4,7 +4,7 @@ import { linearMatcher } from '../../base/json-schema/pattern.ts'
 
 type Node = { readonly [keyword: string]: unknown }
 
-/** Of arguments, and of what is nested in them; longer texts end after a sentence. */
+/** For arguments, and of what is nested in them; longer texts end after a sentence. */
 const MAX_DESCRIPTION = 160
 const MAX_NESTED_DESCRIPTION = 80
 /** In compact lists, of tools and arguments; nested descriptions are left out. */
@@ -19,7 +19,7 @@ const DATA = new Set(['enum', 'const', 'default', 'required', 'dependentRequired
 
 /** A shorter schema repeats no part often enough for `$defs` to help. */
 const MIN_SHARING_CHARS = 4_000
-/** Of a part that occurs more than once; a reference takes about 30 characters. */
+/** Minimum shared chars of a part that occurs more than once; a reference takes about 30 characters. */
 const MIN_SHARED_CHARS = 100
 
 /** With and without shared parts, in full and compact. */
@@ -116,7 +116,7 @@ function listedNode(given: unknown, depth: number, compact: boolean): unknown {
     if (keyword === 'description' && typeof value === 'string')
       out.description = compact
         ? shortArgument(value, node)
-        : shortened(value, depth > 1 ? MAX_NESTED_DESCRIPTION : MAX_DESCRIPTION)
+        : shorten(value, depth > 1 ? MAX_NESTED_DESCRIPTION : MAX_DESCRIPTION)
     else if (SCHEMA_MAPS.has(keyword)) out[keyword] = listedMap(value, depth + 1, compact)
     else out[keyword] = DATA.has(keyword) ? value : listedNode(value, depth, compact)
   }
@@ -182,7 +182,7 @@ function isEmpty(value: unknown): boolean {
 }
 
 /** Ends after the last sentence that fits, or after a word. An example at its end stays. */
-function shortened(text: string, max: number): string {
+function shorten(text: string, max: number): string {
   if (text.length <= max) return text
   const at = text.lastIndexOf('\nExample: ')
   const example = at < 0 ? '' : text.slice(at)
@@ -192,7 +192,7 @@ function shortened(text: string, max: number): string {
   return `${kept}${example}`
 }
 
-/** Of a tool, for compact lists. */
+/** For a tool, for compact lists. */
 export function shortDescription(text: string): string {
   return firstSentences(text, MAX_COMPACT_TOOL)
 }

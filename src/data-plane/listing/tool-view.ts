@@ -65,7 +65,7 @@ function metaOf({ deprecation }: ListedTool): object | undefined {
   return deprecation === undefined ? undefined : { _meta: { [DEPRECATION_META_KEY]: deprecation } }
 }
 
-/** Of JSON with English text; models differ by a fifth or so. */
+/** Bytes per token of JSON with English text; models differ by a fifth or so. */
 const BYTES_PER_TOKEN = 4
 
 /** Estimate of the tokens that the definition of a tool costs a model, as current clients list it. */

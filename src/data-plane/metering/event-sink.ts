@@ -84,7 +84,7 @@ export class EventSink<E> {
         step = 'commit'
         if (!isCommitted) await source.commit()
         isCommitted = true
-        this.#recovered()
+        this.#handleRecovery()
         backoff.reset()
         if (count === 0 && this.#closing) return
         if (count === 0) await this.#sleep(IDLE_MS)
@@ -92,14 +92,14 @@ export class EventSink<E> {
       } catch (error) {
         this.counts.failures++
         if (this.#closing) return
-        this.#failed(step, error)
+        this.#handleFailure(step, error)
         await this.#sleep(backoff.nextMs())
       }
     }
   }
 
   /** Reports it once, until everything succeeds again or another step fails. */
-  #failed(step: Step, error: unknown): void {
+  #handleFailure(step: Step, error: unknown): void {
     if (this.#failing === step) return
     this.#failing = step
     const fault = step === 'take' ? `${this.#options.taker} ${REFUSED}` : SPOOL_FAULTS[step]
@@ -107,7 +107,7 @@ export class EventSink<E> {
     this.#options.log.warn({ err: error }, fault)
   }
 
-  #recovered(): void {
+  #handleRecovery(): void {
     const { taker, onFault, log } = this.#options
     if (this.#failing === undefined) return
     onFault(undefined)

@@ -36,7 +36,7 @@ export interface MeteredCall {
   readonly cacheHit: boolean
   /** It took a unit of the consumer's quota. */
   readonly counted: boolean
-  /** Of the policy decision that refused the call; '' otherwise. */
+  /** Decision id of the policy decision that refused the call; '' otherwise. */
   readonly decisionId: string
 }
 

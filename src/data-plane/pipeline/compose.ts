@@ -31,7 +31,7 @@ export function compose(
     return refuse('internal_error')
   }
 
-  /** Of an exchange in which a stage is pending: continues with what arrives, and has the outcome of the exchange in the end. */
+  /** For an exchange in which a stage is pending: continues with what arrives, and has the outcome of the exchange in the end. */
   class Run extends Later<Final> implements Reader<Outcome> {
     readonly exchange: Exchange
     /** Place of the pending stage. */

@@ -80,7 +80,7 @@ export class Exchange {
   optimized: OptimizedResult | undefined = undefined
   /** Stages before `settle` that ran, in order, with their durations; undefined unless they are measured. Written by the runner. */
   timings: StageTiming[] | undefined = undefined
-  /** Of the span that calls the backend (W3C Trace Context, `parent-id`), 16 hex digits; '' when it was not called. */
+  /** Backend span id of the span that calls the backend (W3C Trace Context, `parent-id`), 16 hex digits; '' when it was not called. */
   backendSpanId = ''
   /** Set by the runner before settle stages run. */
   final: Final = undefined

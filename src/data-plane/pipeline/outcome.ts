@@ -7,7 +7,7 @@ import type { ToolResult } from '../../model/tool.ts'
 export interface Reply {
   readonly kind: 'reply'
   readonly result: ToolResult
-  /** Of a resource, prompt or completion: the result as clients receive it; `result` is then empty, or says what failed. */
+  /** For a resource, prompt or completion: the result as clients receive it; `result` is then empty, or says what failed. */
   readonly served?: { readonly [member: string]: unknown }
   readonly failure?: Extract<
     RefusalReason,

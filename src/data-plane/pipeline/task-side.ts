@@ -8,7 +8,7 @@ export interface TaskSide {
   /** `requested`: the client wants a task. `offered`: it takes one where the server makes it. `declined`: it wants the result itself. */
   readonly mode: 'requested' | 'offered' | 'declined'
   readonly begun: boolean
-  /** Of the backend call, once it has begun. */
+  /** Timeout of the backend call, once it has begun. */
   readonly timeoutMs: number
   /** Stores the task, and has the client receive it in place of the result. @returns why it cannot begin */
   begin(principal: Principal): MaybePromise<Refusal | undefined>

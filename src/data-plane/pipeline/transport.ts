@@ -12,7 +12,7 @@ export interface ProxiedCall<Call> {
   request(call: Call): UpstreamRequest
   /** Path and query below the address of the API, after the origin that the upstream receives. */
   cacheKey(): string
-  /** Of the request of the caller; '' when absent. */
+  /** For the request of the caller; '' when absent. */
   header(name: string): string
   /** Whether the body of the request was longer than the API accepts. */
   readonly isTooLarge: boolean
@@ -32,7 +32,7 @@ export interface Transport<Call> {
         onEnd(listener: () => void): () => void
       }
     | undefined
-  /** Of a proxied call. */
+  /** For a proxied call. */
   readonly proxied?: ProxiedCall<Call>
   /** The client, where it can be asked. */
   readonly client?: ClientSide | undefined

@@ -60,7 +60,7 @@ interface Preflight {
   readonly headers: readonly string[]
 }
 
-/** Of rules with `cors`. */
+/** For rules with `cors`. */
 const madeOf = oncePer((traffic: Traffic) => new ApiCors(traffic.cors!, traffic.methods))
 
 /** undefined: the rule of the gateway applies. */

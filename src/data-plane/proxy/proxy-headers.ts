@@ -15,7 +15,7 @@ import type { CompiledApi } from '../snapshot/snapshot.ts'
 
 /** What a gateway says of itself to upstreams. */
 export interface Forwarding {
-  /** Of the gateway's public address. */
+  /** Scheme of the gateway's public address. */
   readonly scheme: string
   /** With the port, of the gateway's public address. */
   readonly host: string

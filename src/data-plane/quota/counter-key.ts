@@ -19,7 +19,7 @@ export interface CounterParts {
 /** One counter per tenant and consumer (or user), and per subscription where one applies (docs/reference/http.md, Quotas per consumer). */
 export function counterKey(tenant: string, consumer: string, subscriptionId?: string): string {
   // a client may be named by the address of its document
-  const parts = [escaped(tenant), escaped(consumer)]
+  const parts = [escapePart(tenant), escapePart(consumer)]
   if (subscriptionId !== undefined) parts.push(subscriptionId)
   const isLong = !fits(parts.join('/'))
   return parts
@@ -37,7 +37,7 @@ export function partsOf(key: string): CounterParts {
 
 /** True for a part that `counterKey` may write for this name. */
 export function isPartOf(part: string, name: string): boolean {
-  const known = escaped(name)
+  const known = escapePart(name)
   return (part === known && !isReserved(known)) || part === digestOf(known)
 }
 
@@ -57,7 +57,7 @@ export function boundedName(prefix: string, text: string): string {
   return fits(name) ? name : prefix + digestOf(text)
 }
 
-function escaped(name: string): string {
+function escapePart(name: string): string {
   return name.replaceAll('/', '%2F')
 }
 

@@ -49,16 +49,16 @@ export function parsePlans(text: string, source = 'plans'): PlanFile {
   if (text.length > MAX_BYTES)
     throw new Error(`${source}: the file has ${text.length} characters; the maximum is ${MAX_BYTES}`)
   const faults: string[] = []
-  const root = mapping(readYaml(text, source) ?? new Map(), 'the file', faults)
+  const root = readMapping(readYaml(text, source) ?? new Map(), 'the file', faults)
   unknown(root, ['plans', 'consumers', 'rules'], '', faults)
   const plans = new Map(SEEDED_PLANS.map(seeded => [seeded.slug, seeded]))
-  for (const [slug, value] of mapping(root.get('plans') ?? new Map(), 'plans', faults)) {
+  for (const [slug, value] of readMapping(root.get('plans') ?? new Map(), 'plans', faults)) {
     if (SLUG.test(slug)) plans.set(slug, readPlan(slug, value, faults))
     else
       faults.push(`plans.${slug}: "${slug}" is not a plan name; use 1 to 100 characters of a-z, 0-9 and "-"`)
   }
   const consumers: [string, string][] = []
-  for (const [consumer, slug] of mapping(root.get('consumers') ?? new Map(), 'consumers', faults)) {
+  for (const [consumer, slug] of readMapping(root.get('consumers') ?? new Map(), 'consumers', faults)) {
     if (typeof slug === 'string' && plans.has(slug)) consumers.push([consumer, slug])
     else
       faults.push(
@@ -94,7 +94,7 @@ function readYaml(text: string, source: string): unknown {
 }
 
 function readPlan(slug: string, value: unknown, faults: string[]): Plan {
-  const fields = mapping(value ?? new Map(), `plans.${slug}`, faults)
+  const fields = readMapping(value ?? new Map(), `plans.${slug}`, faults)
   unknown(fields, ['name', ...LIMITS], `plans.${slug}.`, faults)
   const limits: { -readonly [kind in keyof PlanLimits]: number } = {}
   for (const kind of LIMITS) {
@@ -120,7 +120,7 @@ function readRules(value: unknown, plans: ReadonlyMap<string, Plan>, faults: str
   }
   return value.map((entry, at) => {
     const where = `rules[${at}]`
-    const fields = mapping(entry, where, faults)
+    const fields = readMapping(entry, where, faults)
     unknown(fields, ['plan', ...CONDITIONS, 'per'], `${where}.`, faults)
     const slug = fields.get('plan')
     if (typeof slug !== 'string' || !plans.has(slug))
@@ -145,7 +145,7 @@ function plan(slug: string, name: string, limits: PlanLimits): Plan {
 }
 
 /** Entries with text keys: YAML may have parsed a key as a number or boolean. */
-function mapping(value: unknown, where: string, faults: string[]): ReadonlyMap<string, unknown> {
+function readMapping(value: unknown, where: string, faults: string[]): ReadonlyMap<string, unknown> {
   if (!(value instanceof Map)) {
     faults.push(`${where}: ${show(value)} is not a mapping; write one "name: value" per line`)
     return new Map()

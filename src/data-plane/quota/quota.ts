@@ -95,9 +95,9 @@ export interface Quota {
   /** Prepares a key that will be used repeatedly, such as that of a cached principal. */
   key(name: string): QuotaKey
   take(request: QuotaRequest): QuotaGrant | QuotaRefusal | Promise<QuotaGrant | QuotaRefusal>
-  /** Of the listed keys, under the names of the list: a store may shorten a long one. */
+  /** For the listed keys, under the names of the list: a store may shorten a long one. */
   statistics(): readonly QuotaStatistics[] | Promise<readonly QuotaStatistics[]>
-  /** Of one key, listed or not, whatever the length of its name; undefined when it is not known. */
+  /** For one key, listed or not, whatever the length of its name; undefined when it is not known. */
   statisticsOf(key: string): QuotaStatistics | undefined | Promise<QuotaStatistics | undefined>
   /** The statistics that this process knows without a request: for metrics. */
   usage(): readonly QuotaStatistics[]

@@ -25,7 +25,7 @@ export interface SessionFacts {
 /** What may change after the id was minted. */
 export interface SettledFacts
   extends Pick<SessionFacts, 'protocolVersion' | 'elicitation' | 'sampling' | 'roots'> {
-  /** Of `logging/setLevel`; absent until then. */
+  /** Log level of `logging/setLevel`; absent until then. */
   readonly logLevel?: string
 }
 
@@ -112,7 +112,7 @@ export interface Replay {
 }
 
 export interface SessionStore {
-  /** Of the same instances as the sessions. */
+  /** For the same instances as the sessions. */
   readonly tasks: TaskStore
   create(facts: SessionFacts): MaybePromise<Session>
   /**

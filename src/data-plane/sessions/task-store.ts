@@ -24,11 +24,11 @@ export interface TaskRecord {
 }
 
 export interface TaskLimits {
-  /** Of one task, from its creation; a client may ask for less. */
+  /** For one task, from its creation; a client may ask for less. */
   readonly maxTtlMs: number
   /** Tasks that are kept for one caller. */
   readonly maxPerCaller: number
-  /** Of one stored result. */
+  /** Maximum result bytes of one stored result. */
   readonly maxResultBytes: number
 }
 

@@ -28,8 +28,8 @@ export class SnapshotCompiler {
    * @returns makes the snapshot for a policy, at once
    * @throws Error when the document contradicts itself (a plan that does not exist, two tools of one name that one caller would see)
    */
-  *compiling(document: SnapshotDocument): Generator<void, (policy: PreparedPolicy) => Snapshot> {
-    const { tools, served, hasSearched, byTenant } = yield* this.#tools.indexing([
+  *compileSteps(document: SnapshotDocument): Generator<void, (policy: PreparedPolicy) => Snapshot> {
+    const { tools, served, hasSearched, byTenant } = yield* this.#tools.indexSteps([
       document.tools,
       ...controlToolLists(document.control),
     ])
@@ -37,13 +37,13 @@ export class SnapshotCompiler {
     const shared = byTenant.get(null)!
     const visibleTo = (tenant: string | undefined) =>
       tenant === undefined ? shared : (byTenant.get(tenant) ?? shared)
-    const { apis, apisById, keys, tenantIds, suspended } = yield* this.#control.indexing(document.control)
+    const { apis, apisById, keys, tenantIds, suspended } = yield* this.#control.indexSteps(document.control)
     yield
     const views = viewIndex(document.views ?? [])
     const isSearched = views.all.some(
       ({ view }) => view.tokenBudget !== undefined && view.overBudget === 'search',
     )
-    const entitlements = yield* this.#entitlements.indexing(document)
+    const entitlements = yield* this.#entitlements.indexSteps(document)
     return policy =>
       Object.freeze({
         version: document.version,

@@ -5,7 +5,7 @@ import { runInSlices } from '../../base/async/slices.ts'
 import { applyChange, type ContentChange, type SnapshotChange, wholeChange } from '../../link/change.ts'
 import type { ControlShare, ShareUpdate } from '../../link/control-share.ts'
 import { type SnapshotContent, type SnapshotDocument, sealInSlices } from '../../link/document.ts'
-import { versioning } from '../../link/share-version.ts'
+import { versionSteps } from '../../link/share-version.ts'
 import type { Log } from '../../telemetry/log.ts'
 
 /** Serves a document on every thread; `change` leads to it from the last one served. @returns why a thread cannot serve it */
@@ -84,7 +84,7 @@ export class Configuration {
     if (update.base !== null && update.base !== this.share.version) return { kind: 'stale' }
     const change = { control: update }
     const content = applyChange(this.#content, change)
-    if ((await runInSlices(versioning(content.control))) !== update.version)
+    if ((await runInSlices(versionSteps(content.control))) !== update.version)
       return {
         kind: 'invalid',
         reason: `the checksum of the updated configuration differs from the version in the update, ${update.version}`,
@@ -94,12 +94,12 @@ export class Configuration {
   }
 
   async #apply(change: ContentChange, content: SnapshotContent): Promise<string | undefined> {
-    const reason = await this.#taken(change, content)
+    const reason = await this.#takeUp(change, content)
     if (reason === undefined && change.control !== undefined) this.#onShare(content.control)
     return reason
   }
 
-  async #taken(change: ContentChange, content: SnapshotContent): Promise<string | undefined> {
+  async #takeUp(change: ContentChange, content: SnapshotContent): Promise<string | undefined> {
     for (const part of Object.keys(change) as Part[]) this.#awaited.delete(part)
     if (this.#awaited.size > 0) {
       this.#content = content

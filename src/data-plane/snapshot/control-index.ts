@@ -1,6 +1,6 @@
 /** Indexes the share of the control plane for requests: its APIs, keys, tenants and lists of tools. */
 
-import { visiting } from '../../base/async/slices.ts'
+import { visitSteps } from '../../base/async/slices.ts'
 import type { ControlShare } from '../../link/control-share.ts'
 import { apisOfSubscription, EMPTY_SHARE } from '../../link/control-share.ts'
 import type {
@@ -51,7 +51,7 @@ export class ControlIndexer {
   #lastNumber = -1;
 
   /** It may be interrupted often; the next share is begun after it has ended. */
-  *indexing(control: ControlShare): Generator<void, ControlIndex> {
+  *indexSteps(control: ControlShare): Generator<void, ControlIndex> {
     if (control === this.#control) return this.#index
     const gone: TenantParts[] = []
     const come: TenantParts[] = []
@@ -66,12 +66,12 @@ export class ControlIndexer {
       if (!control.tenants.has(id)) gone.push(this.#known(tenant))
     const keys = yield* differing(gone, come)
     this.#index = {
-      apis: this.#sorted(control, gone, come),
-      apisById: yield* this.#index.apisById.changing(
+      apis: this.#sortVersions(control, gone, come),
+      apisById: yield* this.#index.apisById.changeSteps(
         gone.flatMap(parts => everyApi(parts).map(api => api.id)),
         come.flatMap(parts => everyApi(parts).map(api => [api.id, api] as const)),
       ),
-      keys: yield* this.#index.keys.changing(keys.gone, keys.come),
+      keys: yield* this.#index.keys.changeSteps(keys.gone, keys.come),
       tenantIds: new Map([...control.tenants.values()].map(({ id, name }) => [name, id])),
       suspended: new Set(
         [...control.tenants.values()].filter(({ suspended }) => suspended).map(({ name }) => name),
@@ -110,8 +110,8 @@ export class ControlIndexer {
       const isUnchanged = had !== undefined && same(had, wanted)
       apis.push(isUnchanged ? had : Object.freeze({ ...wanted, index: ++this.#lastNumber }))
     }
-    yield* visiting(shares, share => {
-      const wanted = compiled(share, tenant)
+    yield* visitSteps(shares, share => {
+      const wanted = compileApi(share, tenant)
       add(wanted)
       if (share.alias !== undefined) add({ ...wanted, prefix: prefixOf(share.alias, tenant) })
     })
@@ -119,7 +119,7 @@ export class ControlIndexer {
     return apis.sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
   }
 
-  #sorted(
+  #sortVersions(
     control: ControlShare,
     gone: readonly TenantParts[],
     come: readonly TenantParts[],
@@ -136,7 +136,7 @@ function everyApi({ apis, mcpApis }: TenantParts): readonly CompiledApi[] {
   return mcpApis.length === 0 ? apis : [...apis, ...mcpApis]
 }
 
-function compiled(api: ApiShare, tenant: string): Omit<CompiledApi, 'index'> {
+function compileApi(api: ApiShare, tenant: string): Omit<CompiledApi, 'index'> {
   return {
     id: api.id,
     tenant,
@@ -220,13 +220,13 @@ function* keysOf(
     keys.set(prefix, had !== undefined && isSameKey(had, entry) ? had : entry)
   }
   const subscriptions = new Map<string, SubscriptionShare>()
-  yield* visiting(tenant.subscriptions, subscription => subscriptions.set(subscription.id, subscription))
-  yield* visiting(tenant.keys, key => {
+  yield* visitSteps(tenant.subscriptions, subscription => subscriptions.set(subscription.id, subscription))
+  yield* visitSteps(tenant.keys, key => {
     const subscription = subscriptions.get(key.subscriptionId)
     if (subscription !== undefined) add(key.prefix, entryOf(tenant, subscription, key))
   })
   // their calls are refused as what they are, not as calls with an unknown key
-  yield* visiting(tenant.inactive ?? [], subscription => {
+  yield* visitSteps(tenant.inactive ?? [], subscription => {
     for (const key of subscription.keys) add(key.prefix, entryOf(tenant, subscription, key))
   })
   return keys
@@ -239,13 +239,13 @@ function* differing(goneParts: readonly TenantParts[], comeParts: readonly Tenan
   // both lists begin with the tenants that changed, in one order; tenants without a counterpart follow
   for (const [at, { keys }] of goneParts.entries()) {
     const after = comeParts[at]?.keys ?? NOTHING.keys
-    yield* visiting(keys, ([prefix, entry]) => {
+    yield* visitSteps(keys, ([prefix, entry]) => {
       if (after.get(prefix) !== entry) gone.push(prefix)
     })
   }
   for (const [at, { keys }] of comeParts.entries()) {
     const before = goneParts[at]!.keys
-    yield* visiting(keys, ([prefix, entry]) => {
+    yield* visitSteps(keys, ([prefix, entry]) => {
       if (before.get(prefix) !== entry) come.push([prefix, entry])
     })
   }

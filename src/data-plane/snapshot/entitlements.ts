@@ -1,6 +1,6 @@
 /** Indexes the limits and plans of callers, the faults of their subscriptions, and the blocked consumers. */
 
-import { visiting } from '../../base/async/slices.ts'
+import { visitSteps } from '../../base/async/slices.ts'
 import { oncePer } from '../../base/once-per.ts'
 import { apisOfSubscription } from '../../link/control-share.ts'
 import type { SnapshotDocument } from '../../link/document.ts'
@@ -26,7 +26,7 @@ interface TenantEntitlements {
   readonly byId: ReadonlyMap<string, Subscribed>
   /** Key: API id and application. */
   readonly byApplication: ReadonlyMap<string, Subscribed>
-  /** Of subscriptions that are not served, by id, and by API id and application. */
+  /** For subscriptions that are not served, by id, and by API id and application. */
   readonly faults: ReadonlyMap<string, SubscriptionFault>
   readonly consumers: ReadonlyMap<string, Entitlement>
   readonly blocked: ReadonlySet<string>
@@ -45,7 +45,7 @@ export class EntitlementIndexer {
    * It may be interrupted often; the next document is begun after it has ended.
    * @throws Error when a consumer or a plan rule has a plan that does not exist.
    */
-  *indexing({ plans, consumers, planRules, control }: SnapshotDocument): Generator<void, Entitlements> {
+  *indexSteps({ plans, consumers, planRules, control }: SnapshotDocument): Generator<void, Entitlements> {
     if (plans !== this.#filePlans || control.plans !== this.#controlPlans) {
       this.#filePlans = plans
       this.#controlPlans = control.plans
@@ -165,7 +165,7 @@ function* ofTenant(
   const add = ({ application }: SubscriptionShare, entry: Subscribed) => {
     for (const apiId of entry.apiIds) byApplication.set(applicationKey(apiId, application), entry)
   }
-  yield* visiting(tenant.subscriptions, subscription => {
+  yield* visitSteps(tenant.subscriptions, subscription => {
     const entry = subscribedTo(subscription, own)
     byId.set(subscription.id, entry)
     // applications of other tenants call with keys: a token of this tenant with the same name is not one of them
@@ -174,16 +174,16 @@ function* ofTenant(
     else add(subscription, entry)
   })
   // a subscription to an API itself comes before one to a product with that API
-  yield* visiting(direct, subscription => add(subscription, byId.get(subscription.id)!))
+  yield* visitSteps(direct, subscription => add(subscription, byId.get(subscription.id)!))
   const faults = new Map<string, SubscriptionFault>()
-  yield* visiting(tenant.inactive ?? [], ({ id, application, subscriber, state, ...of }) => {
+  yield* visitSteps(tenant.inactive ?? [], ({ id, application, subscriber, state, ...of }) => {
     faults.set(id, state)
     if (subscriber !== undefined) return
     for (const apiId of apisOfSubscription(of)) faults.set(applicationKey(apiId, application), state)
   })
   const consumers = new Map<string, Entitlement>()
   const blocked = new Set<string>()
-  yield* visiting(tenant.consumers, ({ subject, plan, blocked: isBlocked }) => {
+  yield* visitSteps(tenant.consumers, ({ subject, plan, blocked: isBlocked }) => {
     const found = plan === null ? undefined : own.get(plan)
     if (found !== undefined) consumers.set(subject, entitlementOfPlan(found))
     if (isBlocked) blocked.add(subject)

@@ -1,6 +1,6 @@
 /** An immutable table by key, and changed copies that share parts of it. */
 
-import { visiting } from '../../base/async/slices.ts'
+import { visitSteps } from '../../base/async/slices.ts'
 import { codeAt } from '../../base/code-at.ts'
 
 /** A power of two; at 100,000 keys a bucket holds a hundred. */
@@ -22,7 +22,10 @@ export class SharedTable<V> {
   }
 
   /** A table without `gone` and with `come`; this one stays as it is. What has gone is taken out first. It may be interrupted. */
-  *changing(gone: Iterable<string>, come: Iterable<readonly [string, V]>): Generator<void, SharedTable<V>> {
+  *changeSteps(
+    gone: Iterable<string>,
+    come: Iterable<readonly [string, V]>,
+  ): Generator<void, SharedTable<V>> {
     const buckets = [...this.#buckets]
     const own = new Map<number, Map<string, V>>()
     const writable = (key: string): Map<string, V> => {
@@ -35,8 +38,8 @@ export class SharedTable<V> {
       }
       return bucket
     }
-    yield* visiting(gone, key => writable(key).delete(key))
-    yield* visiting(come, ([key, value]) => writable(key).set(key, value))
+    yield* visitSteps(gone, key => writable(key).delete(key))
+    yield* visitSteps(come, ([key, value]) => writable(key).set(key, value))
     return own.size === 0 ? this : new SharedTable(buckets)
   }
 }

@@ -25,7 +25,7 @@ export interface CompiledTool {
   readonly index: number
   /** Checks arguments; returns the faults, empty when they fit, or why it did not finish. A promise when another thread checks. Never throws. */
   readonly validate: (args: unknown) => MaybePromise<CheckOutcome>
-  /** Of `structuredContent`; undefined: the tool declares no outputSchema. */
+  /** For `structuredContent`; undefined: the tool declares no outputSchema. */
   readonly validateOutput?: ((value: unknown) => MaybePromise<CheckOutcome>) | undefined
   /** Arguments (validated before) → the exact request of the backend, with its credential unless that is an OAuth token. Never throws. */
   readonly buildRequest: (args: { readonly [name: string]: unknown }) => BackendRequest
@@ -41,9 +41,9 @@ type Params = { readonly [name: string]: unknown }
 
 /** The parts of a resource or prompt that need no backend. All results are as clients receive them. */
 export interface DocumentTarget {
-  /** Of `completion/complete`. */
+  /** For `completion/complete`. */
   readonly complete: (params: Params) => Params
-  /** Of a prompt; undefined: the backend is called. */
+  /** For a prompt; undefined: the backend is called. */
   readonly render: ((args: Params) => Params) | undefined
 }
 
@@ -159,7 +159,7 @@ export interface KeyEntry {
 /** Where a plan of a consumer comes from. Names are those of the wire. */
 export interface PlanChoice {
   readonly source: 'subscription' | 'control_plane' | 'plans_file' | 'default'
-  /** Of a subscription: it concerns calls of this API. */
+  /** API id of a subscription: it concerns calls of this API. */
   readonly api_id?: string
   /** null: the default limits. */
   readonly plan: string | null
@@ -193,7 +193,7 @@ export interface Snapshot {
   readonly hasSearchedTools: boolean
   /** ToolViews of every tenant. */
   readonly views: ViewIndex
-  /** Of every tenant, without resources and prompts. */
+  /** Tools of every tenant, without resources and prompts. */
   readonly tools: readonly CompiledTool[]
   /** Kept listings by class of callers (`listKey` of the policy); `list-tools` fills and bounds it. */
   readonly listings: Map<string, ToolListing>

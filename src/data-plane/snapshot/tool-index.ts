@@ -42,7 +42,7 @@ export class ToolIndexer {
    * It may be interrupted after each tool; the next index is begun after it has ended.
    * @throws Error when two tool sets bring tools of one name that one caller would see
    */
-  *indexing(lists: readonly (readonly Tool[])[]): Generator<void, ToolIndex> {
+  *indexSteps(lists: readonly (readonly Tool[])[]): Generator<void, ToolIndex> {
     const unchanged =
       lists.length === this.#lists.length && lists.every((list, at) => list === this.#lists[at])
     if (this.#index !== undefined && unchanged) return this.#index

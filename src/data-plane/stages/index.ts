@@ -42,14 +42,14 @@ interface StageParts {
   readonly tokens: TokenVerifier
   readonly apiKeys: ApiKeyVerifier | undefined
   readonly quota: Quota
-  /** Of the client that sent a request, through the trusted proxies or directly. */
+  /** Client address of the client that sent a request, through the trusted proxies or directly. */
   readonly clientAddress: (peer: Peer) => string
-  /** Of that address. */
+  /** For that address. */
   readonly clientNetwork: (peer: Peer) => string
   /** Receives every decision; optional. */
   readonly decisions?: DecisionObserver
   readonly egress: Egress
-  /** Of APIs with rules for their upstream. */
+  /** For APIs with rules for their upstream. */
   readonly upstreams: RuledUpstreams
   readonly proxied: ProxiedUpstreams
   readonly mcpSessions: McpSessions

@@ -38,7 +38,7 @@ export function prepareFeature(
   const { messages, completions } = feature.document
   const checkInput = checker.prepare(inputSchema, owner)
   const common = { validateOutput: undefined, mcp: undefined }
-  const complete = (params: Args) => completed(completions, params)
+  const complete = (params: Args) => findCompletions(completions, params)
   const { build, buildInSteps } = prepareRequest(tool.request, tool.authentication)
   if (messages !== undefined) {
     const { description } = feature.listed
@@ -46,7 +46,7 @@ export function prepareFeature(
       ...(description === undefined ? undefined : { description }),
       messages: messages.map(({ role, text }) => ({
         role,
-        content: { type: 'text', text: filled(text, args) },
+        content: { type: 'text', text: fillTemplate(text, args) },
       })),
     })
     return {
@@ -96,7 +96,7 @@ function uriReader(
   }
 }
 
-/** Of a text in a URI, as the schema of the argument wants it. */
+/** For a text in a URI, as the schema of the argument wants it. */
 function argumentValue(text: string, { properties = {}, $defs }: ObjectSchema, argument: string): unknown {
   const given = properties[argument]
   const name = isObject(given) ? /^#\/\$defs\/([^/]+)$/.exec(String(given.$ref))?.[1] : undefined
@@ -110,7 +110,7 @@ function argumentValue(text: string, { properties = {}, $defs }: ObjectSchema, a
 }
 
 /** An argument that is not given is empty. The text of an argument is not searched for placeholders. */
-function filled(text: string, args: Args): string {
+function fillTemplate(text: string, args: Args): string {
   let length = 0
   return text.replaceAll(PLACEHOLDER, (_, name: string) => {
     const value = Object.hasOwn(args, name) ? String(args[name]) : ''
@@ -119,7 +119,7 @@ function filled(text: string, args: Args): string {
   })
 }
 
-function completed(completions: DocumentFeature['completions'], { argument }: Args): Args {
+function findCompletions(completions: DocumentFeature['completions'], { argument }: Args): Args {
   const { name, value } = isObject(argument) ? argument : {}
   const known = typeof name === 'string' && Object.hasOwn(completions, name) ? completions[name]! : []
   const begun = String(value ?? '').toLowerCase()

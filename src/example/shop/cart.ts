@@ -1,5 +1,5 @@
 /** The cart of a customer, and its checkout, which makes an order of it. Nothing in a cart is reserved. */
-import { lineOf, place, shown } from './placing.ts'
+import { lineOf, place, toResponse } from './placing.ts'
 import { shopConflict, shopInvalid, shopNotFound } from './problem.ts'
 import type { Handlers, ShopResponse } from './request.ts'
 import type { Customer, ShopState } from './state.ts'
@@ -56,5 +56,5 @@ function checkOut(state: ShopState, customer: Customer, { addressLabel, note }: 
   const lines = items.map(([productId, quantity]) => ({ productId, quantity }))
   const order = place(state, { customerId: customer.id, lines, shippingAddress: address, note })
   state.carts.delete(customer.id)
-  return shown(order, 201)
+  return toResponse(order, 201)
 }

@@ -1,7 +1,7 @@
 /** Customers and their addresses. Carts and orders are in other files. */
 import { shopConflict, shopInvalid } from './problem.ts'
 import { type Handlers, type ShopPaging, type ShopResponse, shopPageOf } from './request.ts'
-import { type Address, born, type Customer, changed, type ShopState } from './state.ts'
+import { type Address, born, type Customer, markChanged, type ShopState } from './state.ts'
 
 const LABEL = /^[a-z][a-z0-9-]{0,19}$/
 const MAX_ADDRESSES = 10
@@ -62,6 +62,6 @@ function setAddress(customer: Customer, label: string, address: Address): ShopRe
 
 function update(customer: Customer, values: Partial<Customer>): ShopResponse {
   Object.assign(customer, values)
-  changed(customer)
+  markChanged(customer)
   return { status: 200, body: customer }
 }

@@ -117,14 +117,14 @@ function paramsOf(
       if (segment !== part) return undefined
       continue
     }
-    const value = decoded(part)
+    const value = decodePart(part)
     if (value === undefined || value === '') return undefined
     params[segment.slice(1, -1)] = value
   }
   return params
 }
 
-function decoded(part: string): string | undefined {
+function decodePart(part: string): string | undefined {
   try {
     return decodeURIComponent(part)
   } catch {

@@ -1,8 +1,8 @@
 /** The handlers of orders, from finding and placing them to deleting them. `placing.ts` makes a new order. */
-import { type OrderInput, place, shown } from './placing.ts'
+import { type OrderInput, place, toResponse } from './placing.ts'
 import { shopConflict, shopInvalid } from './problem.ts'
 import { type Handlers, type ShopPaging, type ShopRequest, type ShopResponse, shopPageOf } from './request.ts'
-import { type Address, changed, checkShopIfMatch, type Order, type ShopState } from './state.ts'
+import { type Address, checkShopIfMatch, markChanged, type Order, type ShopState } from './state.ts'
 
 interface OrderQuery extends ShopPaging {
   readonly status?: readonly string[]
@@ -20,9 +20,9 @@ export function orderHandlers(state: ShopState): Handlers {
       const input = body as OrderInput
       if (new Set(input.lines.map(line => line.productId)).size !== input.lines.length)
         throw shopInvalid([{ field: '/lines', message: 'must not repeat a product' }])
-      return shown(place(state, input), 201)
+      return toResponse(place(state, input), 201)
     },
-    getOrder: request => shown(orderOf(request)),
+    getOrder: request => toResponse(orderOf(request)),
     updateOrder(request) {
       const order = orderOf(request)
       checkShopIfMatch(order, request.ifMatch)
@@ -78,6 +78,6 @@ function checkPlaced(order: Order, wish: string): void {
 
 function update(order: Order, values: Partial<Order>): ShopResponse {
   Object.assign(order, values)
-  changed(order)
-  return shown(order)
+  markChanged(order)
+  return toResponse(order)
 }

@@ -70,6 +70,6 @@ export function place(state: ShopState, input: OrderInput): Order {
   }))
 }
 
-export function shown(order: Order, status = 200): ShopResponse {
+export function toResponse(order: Order, status = 200): ShopResponse {
   return { status, body: order, headers: { etag: etagOf(order) } }
 }

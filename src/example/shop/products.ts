@@ -2,7 +2,7 @@
 import { categoryWithDescendants } from './categories.ts'
 import { shopConflict, shopInvalid } from './problem.ts'
 import { type Handlers, type ShopPaging, type ShopResponse, shopPageOf } from './request.ts'
-import { born, changed, checkShopIfMatch, etagOf, type Product, type ShopState } from './state.ts'
+import { born, checkShopIfMatch, etagOf, markChanged, type Product, type ShopState } from './state.ts'
 
 const MAX_STOCK = 100_000
 
@@ -36,12 +36,12 @@ export function productHandlers(state: ShopState): Handlers {
       checkCategory(state, input.categoryId)
       checkSku(state, input.sku, undefined)
       const fields = { currency: 'EUR', ...input, ...born(new Date().toISOString()) } as const
-      return shown(
+      return toResponse(
         state.products.add(id => ({ id, ...fields })),
         201,
       )
     },
-    getProduct: ({ params }) => shown(state.products.get(params.productId!)),
+    getProduct: ({ params }) => toResponse(state.products.get(params.productId!)),
     replaceProduct({ params, body, ifMatch }) {
       const product = state.products.get(params.productId!)
       const input = withDefaults(body as ProductInput)
@@ -96,8 +96,8 @@ function checkSku(state: ShopState, sku: string, own: string | undefined): void 
 
 function update(product: Product, values: Partial<Product>): ShopResponse {
   Object.assign(product, values)
-  changed(product)
-  return shown(product)
+  markChanged(product)
+  return toResponse(product)
 }
 
 function adjust(product: Product, delta: number): ShopResponse {
@@ -128,6 +128,6 @@ function remove(state: ShopState, product: Product): ShopResponse {
   return { status: 204 }
 }
 
-function shown(product: Product, status = 200): ShopResponse {
+function toResponse(product: Product, status = 200): ShopResponse {
   return { status, body: product, headers: { etag: etagOf(product) } }
 }

@@ -143,7 +143,7 @@ export function born(nowIso: string): Versioned {
   return { version: 1, createdAt: nowIso, updatedAt: nowIso }
 }
 
-export function changed(record: Versioned): void {
+export function markChanged(record: Versioned): void {
   record.version++
   record.updatedAt = new Date().toISOString()
 }

@@ -19,11 +19,11 @@ export interface ConfigurationParts {
   readonly mountPath: string
   /** Reads documents of clients; undefined: the library's, which reaches public addresses only. */
   readonly fetch: Configuration['fetch']
-  /** Of the library: thrown for a resource that is not a URL. */
+  /** For the library: thrown for a resource that is not a URL. */
   readonly InvalidTarget: new (
     description?: string,
   ) => Error
-  /** Of the library: thrown for a client that may not be registered. */
+  /** For the library: thrown for a client that may not be registered. */
   readonly InvalidClientMetadata: new (
     description: string,
   ) => Error

@@ -47,7 +47,7 @@ export interface DevProvider {
 
 const REALM = '/realms/platform'
 const AUTHORIZATION = `${REALM}/protocol/openid-connect/auth?`
-/** Of a request without scope, which RFC 6749 §3.3 leaves to the provider; Keycloak grants its default client scopes. */
+/** For a request without scope, which RFC 6749 §3.3 leaves to the provider; Keycloak grants its default client scopes. */
 const DEFAULT_SCOPE = 'openid platform:read platform:execute'
 
 /** @throws Error naming the port and the setting when it is taken. */

@@ -21,7 +21,7 @@ export async function loadSigningKeys(dataDir: string): Promise<{ readonly keys:
   const text = await unlessMissing(readFile(file, 'utf8'))
   if (text !== undefined) {
     await chmod(file, 0o600)
-    return checked(text, file)
+    return checkKeys(text, file)
   }
   const { privateKey } = await generateKeyPair('RS256', { modulusLength: 2048, extractable: true })
   const jwk = await exportJWK(privateKey)
@@ -35,7 +35,7 @@ export async function loadSigningKeys(dataDir: string): Promise<{ readonly keys:
 }
 
 /** The key signs and verifies once: with a damaged one, every token would be refused without a reason that anyone sees. */
-async function checked(text: string, file: string): Promise<{ readonly keys: JWK[] }> {
+async function checkKeys(text: string, file: string): Promise<{ readonly keys: JWK[] }> {
   try {
     const { keys } = JSON.parse(text) as { readonly keys: JWK[] }
     for (const { kid, ...jwk } of keys) {

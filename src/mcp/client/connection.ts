@@ -28,13 +28,13 @@ const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 const META_INFO = 'io.modelcontextprotocol/clientInfo'
 const LIST_CHANGES: Dict = { toolsListChanged: true, resourcesListChanged: true, promptsListChanged: true }
-/** Of a listening request, which ends with the connection. */
+/** For a listening request, which ends with the connection. */
 const FOREVER_MS = 2 ** 31 - 1
 const NO_HEADERS: readonly string[] = []
 /** A level that the server refuses so is not sent before each call. */
 const NEVER_TAKEN: ReadonlySet<number> = new Set([METHOD_NOT_FOUND, INVALID_PARAMS])
 const MAX_TOOLS = 100
-/** Of all its notifications; then it ends, and another one has to be opened. */
+/** Maximum listened bytes of all its notifications; then it ends, and another one has to be opened. */
 const MAX_LISTENED_BYTES = 16 * 1024 * 1024
 
 export type OnNotification = (method: string, params: Dict) => void
@@ -57,7 +57,7 @@ export class McpConnection {
   readonly #idPrefix: string
   /** Receives what arrived beside the streams of calls and belongs to no call of this connection; set for a session that others use too. */
   onStray: ((message: Unrequested) => void) | undefined
-  /** Of the request that receives notifications (2026-07-28). */
+  /** For the request that receives notifications (2026-07-28). */
   readonly #listening = new Cancellation()
 
   /**

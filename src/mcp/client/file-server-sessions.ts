@@ -8,7 +8,7 @@ import type { ServerSession, ServerSessionStore, SessionPlace } from './server-s
 interface FileOptions {
   /** Created with the first session; only this user can read its files. */
   readonly directory: string
-  /** Of a session that is not settled again. */
+  /** For a session that is not settled again. */
   readonly ttlMs: number
   /** Unix ms. */
   readonly now: () => number

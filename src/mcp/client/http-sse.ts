@@ -95,16 +95,16 @@ export class HttpSse implements Wire {
     this.#onMessage = onMessage
     this.#label = shownAddress(address.url)
     this.#response = response
-    let opened: (why: RpcFailure | undefined) => void = () => {}
+    let resolveOpening: (why: RpcFailure | undefined) => void = () => {}
     this.opened = new Promise(resolve => {
-      opened = resolve
+      resolveOpening = resolve
     })
-    this.#ended = this.#read(maxEventCharacters, opened)
+    this.#ended = this.#read(maxEventCharacters, resolveOpening)
       .catch(error => (error instanceof MessageError ? `sent ${error.message}` : 'closed the stream'))
       .then(why => {
         this.lost = true
         response.body.destroy()
-        opened(failure('not_mcp', `${this.#label} ${why ?? 'closed the stream'}`, false))
+        resolveOpening(failure('not_mcp', `${this.#label} ${why ?? 'closed the stream'}`, false))
         for (const { settle } of [...this.#pending.values()])
           settle(
             failure('truncated', `${this.#label} ${why ?? 'closed the stream'} before the response`, true),
@@ -221,7 +221,7 @@ async function shortText({ body }: EgressStreamResponse): Promise<string> {
   return text
 }
 
-/** Of the same origin: the credential is sent there (MCP 2024-11-05 clients refuse others as well). @throws MessageError */
+/** For the same origin: the credential is sent there (MCP 2024-11-05 clients refuse others as well). @throws MessageError */
 function endpointIn(data: string, base: string): string {
   const url = resolveWithin(data, base)
   if (url === undefined) throw new MessageError('an endpoint URL with a different origin')

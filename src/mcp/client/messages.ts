@@ -22,14 +22,14 @@ const CHECKED_FROM_CHARS = 8_192
 const MAX_DEPTH = 200
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
-/** Of a batch (2025-03-26). */
+/** For a batch (2025-03-26). */
 const MAX_BATCH = 100
 
 /** The messages of one text: one, or those of a batch. @throws MessageError */
 export function readMessages(text: string, maxParseNs = MAX_PARSE_NS): readonly ServerMessage[] {
   if (isShort(text)) {
     checkDepth(text)
-    return messagesOf(parsed(text))
+    return messagesOf(parseMessage(text))
   }
   const reading = readingMessages(text, maxParseNs)
   let step = reading.next()
@@ -51,7 +51,7 @@ export function* readingMessages(
       throw new MessageError(`a message of ${text.length} characters with too many values to be read in time`)
     yield
   }
-  return messagesOf(parsed(text))
+  return messagesOf(parseMessage(text))
 }
 
 /** Reading it needs no bound of cost. */
@@ -69,7 +69,7 @@ function checkDepth(text: string): void {
   if (isDeep(text)) throw new MessageError(`a message that is nested deeper than ${MAX_DEPTH} levels`)
 }
 
-function parsed(text: string): unknown {
+function parseMessage(text: string): unknown {
   try {
     return readJson(text)
   } catch {

@@ -20,13 +20,13 @@ import type { OnMessage, WireRequest } from './wire.ts'
 
 /** Joining, decoding and reading a larger body take milliseconds each: other calls come between. */
 export const LARGE_BYTES = 1024 * 1024
-/** Of a response that is not a result. */
+/** Maximum error bytes of a response that is not a result. */
 const MAX_ERROR_BYTES = 64 * 1024
 /** A stream whose response has arrived is read to its end, so that its connection can be used again, for no longer than this. */
 const DRAIN_MS = 1_000
 
 export interface Resumption {
-  /** Of the last event; '' when events have no ids. */
+  /** Event id of the last event; '' when events have no ids. */
   eventId: string
   /** Pause before the next connection, ms; undefined when the server names none. */
   retryMs: number | undefined
@@ -74,13 +74,13 @@ export function readWholeJson(
   const result = request.shortTexts === false ? undefined : shortTextResult(body, request.id)
   if (result !== undefined) return result
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')
-  const found = (messages: readonly ServerMessage[]): RpcOutcome =>
+  const findOutcome = (messages: readonly ServerMessage[]): RpcOutcome =>
     responseIn(messages, request, label, onMessage)
   try {
-    if (isShort(text)) return found(readMessages(text))
+    if (isShort(text)) return findOutcome(readMessages(text))
     const messages = beginInSlices(readingMessages(text, request.maxParseNs))
-    if (!(messages instanceof Promise)) return found(messages)
-    return messages.then(found).catch(error => unreadable(error, label))
+    if (!(messages instanceof Promise)) return findOutcome(messages)
+    return messages.then(findOutcome).catch(error => unreadable(error, label))
   } catch (error) {
     return unreadable(error, label)
   }
@@ -103,7 +103,7 @@ function responseIn(
 /** Reads a body that is not needed to its end, so that its connection can be used again; a long one is closed. Never rejects. */
 export async function discard({ body }: EgressStreamResponse): Promise<void> {
   try {
-    for await (const _ of bounded(body, MAX_ERROR_BYTES));
+    for await (const _ of readBounded(body, MAX_ERROR_BYTES));
   } catch {
     body.destroy()
   }
@@ -146,7 +146,7 @@ export function followStream(
       resolve(followed)
     }
     const follow = async (): Promise<void> => {
-      const events = serverEvents(bounded(body, request.maxResponseBytes, request), {
+      const events = serverEvents(readBounded(body, request.maxResponseBytes, request), {
         maxEventCharacters: request.maxResponseBytes,
       })
       for await (const { data, id, retryMs } of events) {
@@ -163,22 +163,22 @@ export function followStream(
         }
       }
     }
-    const done = (followed: Followed): void => {
+    const finish = (followed: Followed): void => {
       clearTimeout(draining)
       settle(followed)
     }
     follow().then(
-      () => done('ended'),
+      () => finish('ended'),
       error => {
         body.destroy()
-        done(error instanceof MessageError ? unreadable(error, label) : interrupted(error, label))
+        finish(error instanceof MessageError ? unreadable(error, label) : toInterruption(error, label))
       },
     )
   })
 }
 
 /** A stream that broke can be resumed unless the call itself has ended. */
-function interrupted(error: unknown, label: string): RpcFailure | 'ended' {
+function toInterruption(error: unknown, label: string): RpcFailure | 'ended' {
   const reason = error instanceof StreamFailure ? error.reason : undefined
   if (reason === 'cancelled') return failure('cancelled', 'the call was cancelled', true)
   return reason === 'timeout' ? timedOut(label) : 'ended'
@@ -202,7 +202,7 @@ class Unheld extends MessageError {
   }
 }
 
-async function* bounded(
+async function* readBounded(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
   { onBytes, budget }: Pick<WireRequest, 'onBytes' | 'budget'> = {},
@@ -236,11 +236,11 @@ async function textOf(
   }
   const chunks: Uint8Array[] = []
   try {
-    for await (const chunk of bounded(body, maxBytes, request)) chunks.push(chunk)
+    for await (const chunk of readBounded(body, maxBytes, request)) chunks.push(chunk)
   } catch (error) {
     body.destroy()
     if (error instanceof Unheld) return failure(error.reason, error.message, true)
-    const why = interrupted(error, 'the server')
+    const why = toInterruption(error, 'the server')
     return why === 'ended'
       ? failure('truncated', 'the response from the MCP server ended before it was complete', true)
       : why

@@ -1,7 +1,7 @@
 /** What requests in flight receive beside their responses: progress, log messages and requests of the server. */
 import type { OnLog, OnProgress, OnServerRequest, RequestId } from '../protocol.ts'
 
-/** Of one request; emptied when it ends. */
+/** For one request; emptied when it ends. */
 export interface Receivers {
   onProgress: OnProgress | undefined
   onServerRequest: OnServerRequest | undefined
@@ -39,7 +39,7 @@ export class RequestReceivers {
     return this.#receivers.get(id)
   }
 
-  /** Of the only request that has such a receiver; undefined where none or several have one. */
+  /** For the only request that has such a receiver; undefined where none or several have one. */
   only<Name extends keyof Receivers>(name: Name): Receivers[Name] | undefined {
     let found: Receivers[Name] | undefined
     for (const receivers of this.#receivers.values()) {

@@ -25,7 +25,7 @@ type Listener = () => void
 const TIMEOUT_MS = 10_000
 const MAX_BYTES = 1024 * 1024
 const MAX_SERVERS = 1_000
-/** Of one server. */
+/** For one server. */
 const MAX_URIS = 10_000
 const BACKOFF = { firstMs: 1_000, maxMs: 60_000, jitter: 0.2 }
 const UPDATED = 'notifications/resources/updated'
@@ -120,7 +120,7 @@ class ServerWatch {
 
   async #open(): Promise<void> {
     const { egress, client } = this.#options
-    const address = await this.#authorized()
+    const address = await this.#authorize()
     if (address === undefined) {
       this.#opening = undefined
       return this.#retryLater()
@@ -158,7 +158,7 @@ class ServerWatch {
   }
 
   /** With a token of the gateway, where the server wants one; undefined when there is none. */
-  async #authorized(): Promise<ServerAddress | undefined> {
+  async #authorize(): Promise<ServerAddress | undefined> {
     const { address, authentication } = this.#watched
     if (authentication.oauth === undefined) return address
     const token = await this.#options.tokens.token(authentication)

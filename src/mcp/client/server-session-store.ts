@@ -12,7 +12,7 @@ export interface ServerSession {
 
 /** Whose session it is, and with which server: hashes, because addresses and headers may hold credentials. */
 export interface SessionPlace {
-  /** Of a session of a caller, or of a caller without one (`callerKey`). */
+  /** For a session of a caller, or of a caller without one (`callerKey`). */
   readonly caller: string
   /** Begins with the key of the server (`serverKey`). */
   readonly server: string
@@ -45,18 +45,18 @@ export interface SessionRelay {
 }
 
 export function callerKey(caller: string): string {
-  return hashed(caller)
+  return hash(caller)
 }
 
 export function serverKey(server: string): string {
-  return hashed(server)
+  return hash(server)
 }
 
 export function sessionPlace(owner: string, server: string, rest: string): SessionPlace {
-  return { caller: hashed(owner), server: `${hashed(server)}.${hashed(rest)}` }
+  return { caller: hash(owner), server: `${hash(server)}.${hash(rest)}` }
 }
 
 /** 128 bits, which a file name and a key can hold. */
-function hashed(text: string): string {
+function hash(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }

@@ -14,13 +14,13 @@ export interface SessionScope {
   readonly key: string
   /** The same for calls that share one if the server has sessions; '': all calls. */
   readonly caller: string
-  /** Of the caller with the gateway, if there is one. */
+  /** Caller session of the caller with the gateway, if there is one. */
   readonly callerSession?: string | undefined
   /** An access token for what belongs to no call, such as the handshake: a session sends that of its latest call. */
   readonly token?: string | undefined
   /** The same for calls whose tokens belong to one caller; '' or absent: the tokens belong to the gateway. */
   readonly tokenOwner?: string | undefined
-  /** Of the caller's client, declared in a handshake; they are the same for one `caller`. */
+  /** For the caller's client, declared in a handshake; they are the same for one `caller`. */
   readonly capabilities?: Dict | undefined
   /** Calls the listener when the caller's session with the gateway ends; @returns stops listening */
   readonly onEnd?: ((listener: () => void) => () => void) | undefined
@@ -29,7 +29,7 @@ export interface SessionScope {
 export interface OpenerOptions {
   readonly egress: Egress
   readonly client: ClientInfo
-  /** Of one message of an event stream of 2024-11-05. */
+  /** Maximum event characters of one message of an event stream of 2024-11-05. */
   readonly maxEventCharacters: number
   /** After which the session of a caller who has none with the gateway is closed, if it is idle. */
   readonly idleMs?: number
@@ -56,7 +56,7 @@ const MAX_LOST = 10_000
 const CONNECT_TIMEOUT_MS = 10_000
 
 export class SessionOpener {
-  /** Of this thread, since its start. */
+  /** For this thread, since its start. */
   readonly counts = { connects: 0, resumed: 0 }
   readonly #options: OpenerOptions
   readonly #known = new BoundedMap<string, Known>(MAX_KNOWN)
@@ -91,24 +91,24 @@ export class SessionOpener {
       return connected
     }
     const { store } = stored
-    const found = await asked(() => store.get(place), 'unavailable')
+    const found = await askOr(() => store.get(place), 'unavailable')
     if (typeof found === 'object') {
-      if (!this.#lost.has(found.id)) return this.#resumed(scope, place, found)
+      if (!this.#lost.has(found.id)) return this.#toResumed(scope, place, found)
       await store.remove(place, found.id)
     }
     const connected = await this.#connect(scope, untilMs)
     const { session } = connected.kind === 'connected' ? connected : {}
     if (connected.kind === 'failure' || session === undefined) return connected
-    const settled = await asked(() => store.settle(place, session), undefined)
+    const settled = await askOr(() => store.settle(place, session), undefined)
     if (settled !== undefined && settled.id !== session.id) {
       // another thread or instance was first
       void connected.connection.close()
-      return this.#resumed(scope, place, settled)
+      return this.#toResumed(scope, place, settled)
     }
     return this.#storedAs(scope, place, connected, settled !== undefined)
   }
 
-  #resumed(scope: SessionScope, place: SessionPlace, session: ServerSession): Opened {
+  #toResumed(scope: SessionScope, place: SessionPlace, session: ServerSession): Opened {
     this.counts.resumed++
     this.#know(scope.key, { era: 'streamable', hasSession: true })
     return this.#storedAs(scope, place, resumeSession(scope.address, this.#options, session), true)
@@ -157,7 +157,7 @@ export class SessionOpener {
 }
 
 /** Repeats a request to a store that does not respond: another session would begin without what the server keeps for the caller. */
-async function asked<T>(ask: () => Promise<T>, missing: T): Promise<T> {
+async function askOr<T>(ask: () => Promise<T>, missing: T): Promise<T> {
   for (const pauseMs of STORE_PAUSES_MS) {
     const found = await ask()
     if (found !== missing) return found

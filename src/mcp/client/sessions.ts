@@ -21,7 +21,7 @@ interface McpSessionsOptions extends OpenerOptions {
 }
 
 interface Session {
-  /** Of the map; another one once the server is known to keep nothing. */
+  /** Key of the map; another one once the server is known to keep nothing. */
   key: string
   readonly opening: Promise<Opened | RpcFailure>
   readonly bearer: { token: string }
@@ -38,7 +38,7 @@ const MAX_SESSIONS = 1_000
 const SWEEP_MS = 30_000
 /** A server that is just being replaced may listen again. */
 const RETRY_AFTER_MS = 30
-/** Of ending the sessions of a caller while their store does not respond. */
+/** For ending the sessions of a caller while their store does not respond. */
 const END_TRIES = 10
 const END_RETRY_MS = 1_000
 
@@ -70,7 +70,7 @@ export class McpSessions {
     return this.#sessions.size
   }
 
-  /** Of this thread, since its start. */
+  /** For this thread, since its start. */
   get counts(): { readonly [name in 'connects' | 'resumed' | 'retries' | 'refused']: number } {
     return { ...this.#counts, ...this.#opener.counts }
   }
@@ -92,17 +92,17 @@ export class McpSessions {
       return { kind: 'circuit_open', retryAfterSecs: Math.max(1, Math.ceil(admission.retryAfterMs / 1000)) }
     }
     const untilMs = performance.now() + options.timeoutMs
-    const settled = (outcome: RpcOutcome): RpcOutcome => {
+    const handleOutcome = (outcome: RpcOutcome): RpcOutcome => {
       this.#breaker.settle(scope.key, admission, verdictOn(outcome), Date.now())
       return outcome
     }
     const attempt = () => this.#attempt(scope, method, params, options, untilMs)
     return continueWith(attempt(), outcome => {
       if (!mayRepeat(outcome) || admission.state === 'probe' || options.cancellation?.cancelled === true)
-        return settled(outcome)
+        return handleOutcome(outcome)
       this.#counts.retries++
       const paused = outcome.reason === 'session_lost' ? Promise.resolve() : sleep(RETRY_AFTER_MS)
-      return paused.then(attempt).then(settled)
+      return paused.then(attempt).then(handleOutcome)
     })
   }
 
@@ -111,7 +111,7 @@ export class McpSessions {
     clearInterval(this.#sweeper)
     const sessions = [...this.#sessions.values()]
     this.#sessions.clear()
-    await Promise.all(sessions.map(session => closed(session, 'released')))
+    await Promise.all(sessions.map(session => closeSession(session, 'released')))
   }
 
   /**
@@ -158,11 +158,11 @@ export class McpSessions {
     const leave = (outcome: RpcOutcome): RpcOutcome => {
       session.inFlight--
       session.usedAtMs = Date.now()
-      if (session.dropped !== undefined && session.inFlight === 0) void closed(session, session.dropped)
+      if (session.dropped !== undefined && session.inFlight === 0) void closeSession(session, session.dropped)
       return outcome
     }
     return continueWith(
-      continueWith(session.connected ?? this.#opened(session, options, untilMs), send),
+      continueWith(session.connected ?? this.#openSession(session, options, untilMs), send),
       leave,
     )
   }
@@ -250,7 +250,11 @@ export class McpSessions {
   }
 
   /** The session may be opened for several calls: each waits for as long as it may itself. */
-  #opened(session: Session, { cancellation }: RequestOptions, untilMs: number): Promise<Opened | RpcFailure> {
+  #openSession(
+    session: Session,
+    { cancellation }: RequestOptions,
+    untilMs: number,
+  ): Promise<Opened | RpcFailure> {
     return new Promise(resolve => {
       let stop: (() => void) | undefined
       const settle = (opened: Opened | RpcFailure): void => {
@@ -272,7 +276,7 @@ export class McpSessions {
     const id = session.connected?.session?.id
     if (why === 'lost' && id !== undefined) this.#opener.addLost(id)
     if (this.#sessions.get(session.key) === session) this.#sessions.delete(session.key)
-    if (session.inFlight === 0) void closed(session, why)
+    if (session.inFlight === 0) void closeSession(session, why)
   }
 
   #makeSpace(): void {
@@ -291,7 +295,7 @@ export class McpSessions {
   }
 }
 
-async function closed({ opening }: Session, why: Departure): Promise<void> {
+async function closeSession({ opening }: Session, why: Departure): Promise<void> {
   const opened = await opening
   if (opened.kind !== 'connected') return
   await opened.connection.close(await opened.stored?.release(why))

@@ -163,11 +163,11 @@ function readText(): boolean {
     escapes++
   }
   const length = at++ - from - escapes
-  text = escapes === 0 ? bytes.subarray(from, from + length) : unescaped(from, length)
+  text = escapes === 0 ? bytes.subarray(from, from + length) : unescapeText(from, length)
   return !(text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf)
 }
 
-function unescaped(from: number, length: number): Uint8Array {
+function unescapeText(from: number, length: number): Uint8Array {
   const into = Buffer.allocUnsafe(length)
   for (let index = 0, source = from; index < length; index++, source++) {
     const byte = bytes[source]!

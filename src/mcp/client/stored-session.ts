@@ -112,7 +112,7 @@ interface Relayed {
   readonly message: Unrequested
 }
 
-/** Of a request of the server, in its session. */
+/** For a request of the server, in its session. */
 function nameOf({ id }: ServerSession, requestId: unknown): string {
   return createHash('sha256')
     .update(JSON.stringify([id, requestId]))

@@ -30,13 +30,13 @@ const JSON_TYPE = 'application/json'
 const IDENTITY = ['accept-encoding', 'identity']
 const POST_HEADERS = [...IDENTITY, 'content-type', JSON_TYPE, 'accept', 'application/json, text/event-stream']
 const GET_HEADERS = [...IDENTITY, 'accept', 'text/event-stream']
-/** Of notifications, and of the end of a session. */
+/** Send timeout of notifications, and of the end of a session. */
 const SEND_TIMEOUT_MS = 5_000
-/** Of a stream that is open as long as the connection. */
+/** For a stream that is open as long as the connection. */
 const FOREVER_MS = 2 ** 31 - 1
 /** Calls wait for so long for the stream on which the server may ask the client: what it asks before is lost. */
 const OPENING_MS = 1_000
-/** Of one message that belongs to no request. */
+/** Maximum event characters of one message that belongs to no request. */
 const MAX_EVENT_CHARACTERS = 1024 * 1024
 const MAX_RESUMPTIONS = 20
 const RESUME_AFTER_MS = 500
@@ -84,10 +84,10 @@ export class StreamableHttp implements Wire {
   request(request: WireRequest): MaybePending<RpcOutcome> {
     const called =
       this.#opening === undefined ? this.#call(request) : this.#opening.then(() => this.#call(request))
-    return continueWith(called, received => this.#received(received, request))
+    return continueWith(called, received => this.#handleResponse(received, request))
   }
 
-  #received(received: WholeOrStream, request: WireRequest): MaybePending<RpcOutcome> {
+  #handleResponse(received: WholeOrStream, request: WireRequest): MaybePending<RpcOutcome> {
     if (received.kind === 'failure') return fromEgress(received)
     const { status, headers } = received
     const { body } = received

@@ -12,7 +12,7 @@ import { z } from './zod.ts'
 /** Segments of unreserved characters (RFC 3986 §2.3): such a path is in normal form already. */
 const PATH = /^\/([A-Za-z0-9_~-][A-Za-z0-9._~-]*(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*)?$/
 
-/** Of a proxied request: neither withheld nor set by the gateway. */
+/** For a proxied request: neither withheld nor set by the gateway. */
 const versionHeader = shaped(
   /^x-[a-z0-9-]+$/,
   100,

@@ -15,7 +15,7 @@ export function governed(action: string, change?: string): { readonly [GOVERNED]
   return { [GOVERNED]: change === undefined ? { action } : { action, change } }
 }
 
-/** Of an address to which the gateway sends a credential. */
+/** For an address to which the gateway sends a credential. */
 export const CREDENTIAL_TARGET = governed(
   'control.apis.govern',
   'If `mcp` names a credential or `traffic.request_headers` sets a header, a change',

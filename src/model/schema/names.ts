@@ -68,9 +68,9 @@ function makeConverter(schema: z.ZodType, to: 'model' | 'wire'): Convert {
 
 /** What the kinds of schemas hold (zod 4, `def`). */
 interface Definition {
-  /** Of optional, nullable and default. */
+  /** For optional, nullable and default. */
   readonly innerType?: z.ZodType
-  /** Of a transformation: the schema before it. */
+  /** For a transformation: the schema before it. */
   readonly in?: z.ZodType
   readonly element?: z.ZodType
   readonly shape?: { readonly [field: string]: z.ZodType }

@@ -13,7 +13,7 @@ interface Candidate {
   readonly url: string
   readonly weight: number
   readonly healthKey: string
-  /** Of the smooth weighted round robin: the highest is next. */
+  /** For the smooth weighted round robin: the highest is next. */
   credit: number
 }
 

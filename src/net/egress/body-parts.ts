@@ -7,7 +7,7 @@ const BLOCK_BYTES = 64 * 1024
 const MAX_JOINED_BYTES = 512 * 1024
 
 export class BodyParts {
-  /** Of the whole body, as its head says; 0 when it does not. */
+  /** Declared bytes of the whole body, as its head says; 0 when it does not. */
   readonly #declaredBytes: number
   readonly #maxBytes: number
   #chunks: Uint8Array[]
@@ -42,7 +42,7 @@ export class BodyParts {
     this.#blockUsed += chunk.byteLength
   }
 
-  joined(): Uint8Array {
+  joinParts(): Uint8Array {
     return this.#whole?.subarray(0, this.#bytes) ?? this.#join()
   }
 

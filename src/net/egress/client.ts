@@ -104,11 +104,11 @@ export function createEgress(options: EgressOptions): Egress {
       return failure('cancelled', `the call to ${target.origin} was cancelled`, false)
     if (closed) return failure('unreachable', 'the gateway is shutting down', false)
     const pool = (isLasting ? streams : calls).take(target.origin, transport)
-    if (typeof pool === 'string') return refused(target.origin, pool, isLasting)
+    if (typeof pool === 'string') return toRefusal(target.origin, pool, isLasting)
     return { target, pool }
   }
 
-  function refused(origin: string, why: PoolRefusal, isLasting: boolean): EgressFailure {
+  function toRefusal(origin: string, why: PoolRefusal, isLasting: boolean): EgressFailure {
     const others = `${origin} was not called: all ${maxOrigins} connection pools are in use for other backends`
     const own = isLasting
       ? `${origin} was not called: the limit of ${maxStreamsPerOrigin} open streams to it is reached`

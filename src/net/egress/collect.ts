@@ -6,7 +6,7 @@ import { Call } from './call.ts'
 import { type Decoder, openDecoder } from './decode.ts'
 import type { EgressFailure, EgressHeaders, EgressRequest, EgressResponse } from './egress.ts'
 import { failure } from './failure.ts'
-import { DecodedHeaders, ReceivedHeaders, received } from './headers.ts'
+import { DecodedHeaders, ReceivedHeaders, toHeaders } from './headers.ts'
 import { ResponseHead } from './http1/response-head.ts'
 import type { OriginPool } from './origin-pools.ts'
 
@@ -35,7 +35,7 @@ export class CollectingCall extends Call<EgressResponse> {
     if (this.over || status < 200) return true
     this.responded = true
     this.#status = status
-    const headers = received(wire)
+    const headers = toHeaders(wire)
     this.#headers = headers
     const hasBody = this.#request.method !== 'HEAD' && status !== 204 && status !== 304
     const declared = hasBody ? lengthOf(headers) : 0
@@ -64,14 +64,14 @@ export class CollectingCall extends Call<EgressResponse> {
   onComplete(): void {
     if (this.over) return
     if (this.#decoder !== undefined) this.#decoder.end()
-    else this.#done()
+    else this.#finish()
   }
 
   #decode(encoding: string, resume: () => void): boolean {
     const decoder = openDecoder(encoding, {
       data: chunk => this.#accept(chunk),
       drain: resume,
-      end: () => this.#done(),
+      end: () => this.#finish(),
       error: () =>
         this.fail(failure('protocol', `${this.origin} sent a body that is not valid ${encoding}`, true)),
     })
@@ -121,9 +121,9 @@ export class CollectingCall extends Call<EgressResponse> {
     this.fail(failure('too_large', `${this.origin} responded with more than ${limit} bytes`, true))
   }
 
-  #done(): void {
+  #finish(): void {
     if (this.over) return
-    const body = this.#parts?.joined() ?? this.#first ?? EMPTY
+    const body = this.#parts?.joinParts() ?? this.#first ?? EMPTY
     this.finish()
     this.resolve({ kind: 'response', status: this.#status, headers: this.#headers, body })
   }

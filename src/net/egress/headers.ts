@@ -32,7 +32,7 @@ export class ReceivedHeaders implements EgressHeaders {
 }
 
 /** The same for every HTTP client. */
-export function received(wire: EgressHeaders | Buffer[]): EgressHeaders {
+export function toHeaders(wire: EgressHeaders | Buffer[]): EgressHeaders {
   return Array.isArray(wire) ? new ReceivedHeaders(wire) : wire
 }
 

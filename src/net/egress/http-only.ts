@@ -7,8 +7,8 @@ import { ONLY_UPSTREAMS } from './target.ts'
 /** The same connections; what a URL other than http(s) names is not reached, whatever the operator lists. */
 export function httpOnly(egress: Egress): Egress {
   return {
-    request: sent => (isHttp(sent.url) ? egress.request(sent) : Promise.resolve(refused(sent.url))),
-    stream: sent => (isHttp(sent.url) ? egress.stream(sent) : Promise.resolve(refused(sent.url))),
+    request: sent => (isHttp(sent.url) ? egress.request(sent) : Promise.resolve(toRefusal(sent.url))),
+    stream: sent => (isHttp(sent.url) ? egress.stream(sent) : Promise.resolve(toRefusal(sent.url))),
     close: () => egress.close(),
   }
 }
@@ -17,7 +17,7 @@ function isHttp(url: string): boolean {
   return /^https?:\/\//i.test(url)
 }
 
-function refused(url: string): EgressFailure {
+function toRefusal(url: string): EgressFailure {
   const reason = isUnixUrl(url.trim())
     ? ONLY_UPSTREAMS
     : 'the address does not begin with http:// or https://'

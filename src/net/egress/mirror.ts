@@ -4,7 +4,7 @@ import type { Egress, EgressRequest, EgressStreamRequest } from './egress.ts'
 
 /** Copies of one API that run at once in a thread; more are dropped. */
 const MAX_IN_FLIGHT = 16
-/** Of a response, which nothing reads. */
+/** Maximum response bytes of a response, which nothing reads. */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 export interface MirrorCounts {
@@ -55,18 +55,18 @@ export class Mirror {
       else setImmediate(() => this.#send(request, rest, body))
       return body
     }
-    return this.#recorded(body, whole => this.#send(request, rest, whole))
+    return this.#recordBody(body, whole => this.#send(request, rest, whole))
   }
 
   /** As the body itself, it can be read from its beginning again as long as nothing of it was read. */
-  #recorded(
+  #recordBody(
     body: AsyncIterable<Uint8Array>,
     onWhole: (whole: Uint8Array) => void,
   ): AsyncIterable<Uint8Array> {
-    return { [Symbol.asyncIterator]: () => this.#recording(body, onWhole) }
+    return { [Symbol.asyncIterator]: () => this.#recordChunks(body, onWhole) }
   }
 
-  async *#recording(body: AsyncIterable<Uint8Array>, onWhole: (whole: Uint8Array) => void) {
+  async *#recordChunks(body: AsyncIterable<Uint8Array>, onWhole: (whole: Uint8Array) => void) {
     const pieces: Uint8Array[] = []
     let bytes = 0
     for await (const piece of body) {

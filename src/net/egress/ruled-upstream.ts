@@ -73,7 +73,7 @@ export class RuledUpstream {
   /** Never rejects. Its body is at hand, so it may be sent again. */
   request(request: EgressRequest): Promise<EgressResponse | EgressFailure | CircuitOpen> {
     this.#mirror?.copy(request, restOf(this.rules, request.url))
-    const observed = this.#observed(request)
+    const observed = this.#observeRequest(request)
     return this.#call(
       request,
       attempt => this.#egress.request({ ...request, ...observed, ...attempt }),
@@ -126,7 +126,7 @@ export class RuledUpstream {
   }
 
   /** The observers see no response with a status that the rule retries, not even the last one. */
-  #observed({ onHead, onChunk }: EgressRequest): Pick<EgressRequest, 'onHead' | 'onChunk'> | undefined {
+  #observeRequest({ onHead, onChunk }: EgressRequest): Pick<EgressRequest, 'onHead' | 'onChunk'> | undefined {
     const { statuses } = this.#retries
     if (onHead === undefined || onChunk === undefined || statuses.size === 0) return undefined
     let isFinal = true

@@ -3,7 +3,7 @@ import { BodyStream } from './body-stream.ts'
 import { Call } from './call.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from './egress.ts'
 import { failure, StreamFailure } from './failure.ts'
-import { received } from './headers.ts'
+import { toHeaders } from './headers.ts'
 
 export class StreamingCall extends Call<EgressStreamResponse> {
   #body: BodyStream | undefined
@@ -15,7 +15,7 @@ export class StreamingCall extends Call<EgressStreamResponse> {
     this.resolve({
       kind: 'response',
       status,
-      headers: received(wire),
+      headers: toHeaders(wire),
       body: this.#body,
     })
     return true

@@ -12,7 +12,7 @@ export interface UpstreamRules {
   readonly circuit: CircuitRule | null
   readonly addresses: AddressesRule | null
   readonly mirror: MirrorRule | null
-  /** Of health checks; undefined: one HTTP/1.1 request in flight on each connection. */
+  /** For health checks; undefined: one HTTP/1.1 request in flight on each connection. */
   readonly checkTransport: UpstreamTransport | undefined
   /** What URLs of its calls begin with, without trailing slash. */
   readonly baseUrl: string

@@ -3,7 +3,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { clientTlsOptions, presentText, type Renewable } from '../tls/client-tls.ts'
 import { type RedisServers, type RedisTarget, serverOf } from './servers.ts'
 
-/** Of a cluster it has the same commands and events, but no pipelines; a script must keep to one slot. */
+/** For a cluster it has the same commands and events, but no pipelines; a script must keep to one slot. */
 export type RedisConnection = Redis
 
 type NodeOptions = Omit<RedisOptions, 'replyMapping'>
@@ -21,7 +21,7 @@ export interface ConnectionOptions {
 const CONNECT_TIMEOUT_MS = 200
 /** With TLS there are two more round trips, and signatures to verify; in a cluster no command waits for a connection. */
 const LONG_CONNECT_TIMEOUT_MS = 1_000
-/** Of what the library sends to a node by itself, such as the request for the slots. */
+/** Node timeout of what the library sends to a node by itself, such as the request for the slots. */
 const NODE_TIMEOUT_MS = 1_000
 /** How long a close waits for the server's side; the next attempt to connect begins after it. */
 const CLOSE_TIMEOUT_MS = 200
@@ -65,7 +65,7 @@ function openSingle(servers: RedisServers, options: ConnectionOptions): RedisCon
     if (sentinel?.password !== undefined) redis.options.sentinelPassword = presentText(sentinel.password)
     if (mode === 'cluster') Object.assign(redis.options, nodes[losses % nodes.length])
   })
-  return started(redis, options)
+  return startConnection(redis, options)
 }
 
 function openCluster(servers: RedisServers, options: ConnectionOptions): RedisConnection {
@@ -106,10 +106,10 @@ function openCluster(servers: RedisServers, options: ConnectionOptions): RedisCo
     })
   cluster.on('node error', (error: Error) => options.onError(error))
   // its commands and events are those of a single connection
-  return started(cluster as unknown as RedisConnection, options)
+  return startConnection(cluster as unknown as RedisConnection, options)
 }
 
-/** Of each connection to a server. */
+/** For each connection to a server. */
 function nodeOptions(servers: RedisServers, { commandTimeoutMs }: ConnectionOptions): NodeOptions {
   const { database, username, password, tls, mode } = servers
   return {
@@ -158,7 +158,7 @@ function retryAfter({ firstRetryMs, maxRetryMs }: ConnectionOptions): (attempt: 
   return attempt => Math.min(attempt * firstRetryMs, maxRetryMs)
 }
 
-function started(redis: RedisConnection, { onError }: ConnectionOptions): RedisConnection {
+function startConnection(redis: RedisConnection, { onError }: ConnectionOptions): RedisConnection {
   redis.on('error', onError)
   void redis.connect().catch(() => {}) // `onError` has it, and the library keeps trying
   return redis

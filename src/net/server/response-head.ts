@@ -102,6 +102,6 @@ function checkName(name: string): void {
 }
 
 /** Two pieces of a body as one. */
-export function joined(start: string | Uint8Array, rest: Uint8Array): Uint8Array {
+export function joinBytes(start: string | Uint8Array, rest: Uint8Array): Uint8Array {
   return Buffer.concat([typeof start === 'string' ? Buffer.from(start) : start, rest])
 }

@@ -3,7 +3,7 @@ import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { Decision, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { LivePolicy, type LivePolicyOptions, loadBundle } from './live-policy.ts'
 import { ShadowPolicy, type ShadowStatus } from './shadow.ts'
-import { tightened } from './tightened.ts'
+import { tighten } from './tightened.ts'
 
 export const PLATFORM = 'platform'
 export const CANDIDATE = 'candidate'
@@ -113,7 +113,7 @@ export class PolicyFollower {
         if (bundle === null) this.#tenants.set(name!, null)
         else this.#tenants.delete(name!)
       }
-      return this.#swapping(
+      return this.#prepareSwap(
         change,
         () => {},
         () => known?.retire(),
@@ -121,13 +121,13 @@ export class PolicyFollower {
     }
     if (known !== undefined) {
       await known.prepare(bundle)
-      return this.#swapping(
+      return this.#prepareSwap(
         () => known.activate(),
         () => known.discard(),
       )
     }
     const opened = await LivePolicy.open(bundle, this.#options)
-    return this.#swapping(
+    return this.#prepareSwap(
       () => this.#tenants.set(name!, opened),
       () => void opened.close(),
     )
@@ -145,7 +145,7 @@ export class PolicyFollower {
     }
   }
 
-  #swapping(change: () => void, discard: () => void, after: () => void = () => {}): Prepared {
+  #prepareSwap(change: () => void, discard: () => void, after: () => void = () => {}): Prepared {
     const activate = (): void => {
       change()
       this.#compose()
@@ -158,6 +158,6 @@ export class PolicyFollower {
   #compose(): void {
     const tenants = new Map<string, PreparedPolicy | null>()
     for (const [name, live] of this.#tenants) tenants.set(name, live?.current.policy ?? null)
-    this.#current = tightened(this.#platform.current.policy, tenants)
+    this.#current = tighten(this.#platform.current.policy, tenants)
   }
 }

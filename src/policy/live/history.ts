@@ -49,11 +49,11 @@ export class BundleHistory {
   /** undefined when it is not kept. */
   async read(revision: string): Promise<Uint8Array | undefined> {
     const found = (await this.#files()).find(file => file.revision === revision)
-    return found && this.#reading(unlessMissing(readFile(join(this.#dir, found.name))))
+    return found && this.#readOrWarn(unlessMissing(readFile(join(this.#dir, found.name))))
   }
 
   async #files(): Promise<readonly (KeptBundle & { readonly name: string })[]> {
-    const names = await this.#reading(namesIn(this.#dir))
+    const names = await this.#readOrWarn(namesIn(this.#dir))
     return names
       .flatMap(name => {
         const [, since, revision] = FILE.exec(name) ?? []
@@ -63,7 +63,7 @@ export class BundleHistory {
   }
 
   /** A history that cannot be read is not an empty one. */
-  async #reading<T>(work: Promise<T>): Promise<T> {
+  async #readOrWarn<T>(work: Promise<T>): Promise<T> {
     try {
       return await work
     } catch (error) {

@@ -55,7 +55,7 @@ export class LivePolicy {
   #current: LoadedPolicy
   /** Prepared and not active yet. */
   #next: LoadedPolicy | undefined
-  /** Of the newest bundle. */
+  /** For the newest bundle. */
   #fault: string | undefined
   /** Why no bundle can be read. */
   #unread: string | undefined
@@ -206,14 +206,14 @@ export async function loadBundle(
   bundle: Uint8Array,
   { prepare, trial, verify }: Pick<LivePolicyOptions, 'prepare' | 'trial' | 'verify'>,
 ): Promise<LoadedPolicy> {
-  if (verify !== undefined) await verified(bundle, verify)
+  if (verify !== undefined) await verifyBundle(bundle, verify)
   const { rules } = readBundle(bundle)
   await trial?.(bundle)
   const policy = await prepare(bundle)
   return { policy, revision: policy.revision, bundle, rules, since: Date.now() }
 }
 
-async function verified(bundle: Uint8Array, verify: VerifyJws): Promise<void> {
+async function verifyBundle(bundle: Uint8Array, verify: VerifyJws): Promise<void> {
   try {
     await verifySignatures(unpack(bundle, BUNDLE_LIMITS), verify)
   } catch (error) {

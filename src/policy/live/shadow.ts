@@ -22,7 +22,7 @@ const SLICE_MS = 2
 const MAX_KINDS = 1000
 const SHOWN_KINDS = 100
 
-/** Of the same candidate in several threads; undefined for none. */
+/** For the same candidate in several threads; undefined for none. */
 export function joinedStatus(statuses: readonly ShadowStatus[]): ShadowStatus | undefined {
   const [first, ...others] = statuses
   if (first === undefined) return undefined

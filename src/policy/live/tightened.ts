@@ -11,7 +11,7 @@ export type TenantPolicies = ReadonlyMap<string, PreparedPolicy | null>
 type Obligations = NonNullable<Decision['obligations']>
 
 /** The same object as `platform` without tenant bundles, so that they cost nothing. */
-export function tightened(platform: PreparedPolicy, tenants: TenantPolicies): PreparedPolicy {
+export function tighten(platform: PreparedPolicy, tenants: TenantPolicies): PreparedPolicy {
   return tenants.size === 0 ? platform : new TightenedPolicy(platform, tenants)
 }
 

@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises'
 import { unlessMissing } from '../../base/fs/missing.ts'
 import type { DecisionEntry } from './entry.ts'
-import { parsed } from './reader.ts'
+import { parseLine } from './reader.ts'
 import { newestFilesOf } from './tail.ts'
 
 const CHUNK_BYTES = 1024 * 1024
@@ -35,7 +35,7 @@ async function findIn(file: string, beginning: Buffer): Promise<DecisionEntry | 
         const whole = await handle.read(line, 0, MAX_LINE_BYTES, at + found)
         const text = line.subarray(0, whole.bytesRead)
         const end = text.indexOf('\n')
-        return parsed(text.subarray(0, end < 0 ? text.length : end).toString('utf8'))
+        return parseLine(text.subarray(0, end < 0 ? text.length : end).toString('utf8'))
       }
       if (bytesRead < CHUNK_BYTES) return undefined
     }

@@ -23,7 +23,7 @@ export async function* readDecisionLog(
     for await (const line of lines) {
       number++
       if (line === '') continue
-      const entry = parsed(line)
+      const entry = parseLine(line)
       if (entry === undefined) onDamaged(file, number)
       else yield entry
     }
@@ -44,7 +44,7 @@ export function filesOf(path: string): string[] {
 }
 
 /** undefined when the line is not a complete entry. */
-export function parsed(line: string): DecisionEntry | undefined {
+export function parseLine(line: string): DecisionEntry | undefined {
   try {
     const entry = readJson(line) as Partial<DecisionEntry> | null
     const whole =

@@ -3,8 +3,8 @@ import { andThen } from '../../base/and-then.ts'
 import type { Decision, DecisionObserver, PolicyInput, PreparedPolicy } from '../engine.ts'
 
 export function recordedPolicy(policy: PreparedPolicy, observer: DecisionObserver): PreparedPolicy {
-  function kept(input: PolicyInput, decision: Decision): Decision {
-    observer.decided(input, decision, input.context.time)
+  function keepDecision(input: PolicyInput, decision: Decision): Decision {
+    observer.recordDecision(input, decision, input.context.time)
     return decision
   }
   return {
@@ -14,7 +14,7 @@ export function recordedPolicy(policy: PreparedPolicy, observer: DecisionObserve
     },
     decide(input, subjectKey, resourceKey) {
       const decision = policy.decide(input, subjectKey, resourceKey)
-      return andThen(decision, value => kept(input, value))
+      return andThen(decision, value => keepDecision(input, value))
     },
     listKey: (subjectKey, input) => policy.listKey(subjectKey, input),
     get cached() {

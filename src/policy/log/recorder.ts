@@ -43,7 +43,7 @@ export class DecisionRecorder implements DecisionObserver {
     this.#random = options.random ?? Math.random
   }
 
-  decided(input: PolicyInput, decision: Decision, atMs: number, schema?: object): string | undefined {
+  recordDecision(input: PolicyInput, decision: Decision, atMs: number, schema?: object): string | undefined {
     const { log, sampleAllowed, keepArguments, also } = this.#options
     also?.(input, decision)
     if (

@@ -36,8 +36,8 @@ export async function replay(
     }
     total++
     if (entry.masked === true) masked++
-    const old = before === undefined ? entry : await decided(before, entry)
-    const now = await decided(after, entry)
+    const old = before === undefined ? entry : await decide(before, entry)
+    const now = await decide(after, entry)
     if (old.allow === now.allow) continue
     flipped++
     countFlip(kinds, MAX_KINDS, entry, old, now)
@@ -45,7 +45,7 @@ export async function replay(
   return { total, flipped, flips: sortedFlips(kinds), skipped, masked }
 }
 
-async function decided(policy: PreparedPolicy, entry: DecisionEntry): Promise<Decision> {
+async function decide(policy: PreparedPolicy, entry: DecisionEntry): Promise<Decision> {
   const decision = await policy.decide(entry.input, subjectKeyOf(entry.input), numberOf(entry))
   if (decision.unavailable === true) {
     throw new Error(

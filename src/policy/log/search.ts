@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { nextTurn } from '../../base/async/slices.ts'
 import { unlessMissing } from '../../base/fs/missing.ts'
 import type { DecisionEntry } from './entry.ts'
-import { parsed } from './reader.ts'
+import { parseLine } from './reader.ts'
 import { newestFilesByThread } from './tail.ts'
 
 /** Conditions that must all hold; undefined: any. */
@@ -37,7 +37,7 @@ const MAX_BYTES = 64 * 1024 * 1024
 const LINES_PER_TURN = 100
 const CURSOR = /^(\d{1,16}):([0-9a-f-]{36})$/
 
-/** Of the text in `next_cursor`; undefined when it is not one of ours. */
+/** For the text in `next_cursor`; undefined when it is not one of ours. */
 export function readDecisionCursor(text: string): DecisionCursor | undefined {
   const [, atMs, id] = CURSOR.exec(text) ?? []
   return id === undefined ? undefined : { atMs: Number(atMs), id }
@@ -145,7 +145,7 @@ async function* entriesOf(
   let lines = 0
   for (const file of files)
     for await (const line of linesFromEnd(file, budget)) {
-      const entry = parsed(line)
+      const entry = parseLine(line)
       if (entry !== undefined) yield entry
       if (++lines % LINES_PER_TURN === 0) await nextTurn()
     }

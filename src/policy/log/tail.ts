@@ -3,7 +3,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { basename } from 'node:path'
 import { getOrSet } from '../../base/once-per.ts'
 import type { DecisionEntry } from './entry.ts'
-import { filesOf, parsed } from './reader.ts'
+import { filesOf, parseLine } from './reader.ts'
 
 const MAX_READ_BYTES = 8 * 1024 * 1024
 
@@ -38,7 +38,7 @@ function lastOf(file: string, count: number): DecisionEntry[] {
   const lines = bytes.toString('utf8').split('\n')
   // the first one may be cut
   if (bytes.length < size) lines.shift()
-  return lines.slice(-count - 1).flatMap(line => (line === '' ? [] : (parsed(line) ?? [])))
+  return lines.slice(-count - 1).flatMap(line => (line === '' ? [] : (parseLine(line) ?? [])))
 }
 
 /** As `filesOf`, newest first; none when the log does not exist. @throws Error of the file system */

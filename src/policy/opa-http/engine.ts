@@ -15,7 +15,7 @@ export interface OpaHttpOptions {
   readonly egress: Egress
   /** Default: `authzen` when the address ends with `/access/v1/evaluation`, else `opa`. */
   readonly form?: PolicyServerForm
-  /** Of one question, waiting for its turn included. Default 500. */
+  /** Timeout of one question, waiting for its turn included. Default 500. */
   readonly timeoutMs?: number
   /** Questions on their way at once. Default 64; as many as 100 times more wait. */
   readonly maxInFlight?: number
@@ -78,7 +78,7 @@ class OpaHttpPolicy implements PreparedPolicy {
     ]
   }
 
-  /** Of the last response: the server does not announce a change of its policy. */
+  /** Revision of the last response: the server does not announce a change of its policy. */
   get revision(): string {
     return this.#revision
   }

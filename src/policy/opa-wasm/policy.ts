@@ -18,7 +18,7 @@ export interface OpaWasmLimits {
   readonly onFailure: OnPolicyFailure
 }
 
-/** Of single tools, resources and prompts: without arguments, they are only being listed. */
+/** For single tools, resources and prompts: without arguments, they are only being listed. */
 const CALL_ACTIONS: ReadonlySet<string> = new Set(['tools.call', 'resources.read', 'prompts.get'])
 /** Results repeat: most are one of a few texts. */
 const MAX_RESULTS = 256
@@ -109,8 +109,8 @@ export class OpaWasmPolicy implements PreparedPolicy {
   probe(input: PolicyInput): string | undefined {
     let text: string
     try {
-      text = this.#running().evaluate(this.#encode(input))
-      for (let i = 0; i < WARM_UP_EVALUATIONS; i++) this.#running().evaluate(this.#encode(input))
+      text = this.#runningInstance().evaluate(this.#encode(input))
+      for (let i = 0; i < WARM_UP_EVALUATIONS; i++) this.#runningInstance().evaluate(this.#encode(input))
     } catch (error) {
       this.#instance = undefined
       return `fails (${messageOf(error)})`
@@ -128,7 +128,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
       )
     let text: string
     try {
-      text = this.#timed(this.#encode(input))
+      text = this.#evaluateTimed(this.#encode(input))
     } catch (error) {
       // what a trap leaves behind in the memory is not to be trusted
       this.#instance = undefined
@@ -144,11 +144,11 @@ export class OpaWasmPolicy implements PreparedPolicy {
    * machine is paused or busy with others. A run beyond the limit is therefore repeated, by the thread's CPU clock where there is
    * one: if any run keeps the limit, the policy does.
    */
-  #timed(input: string): string {
+  #evaluateTimed(input: string): string {
     const maxMs = this.#limits.maxEvaluationMs + input.length / CHARACTERS_PER_MS
     let leastMs = Number.POSITIVE_INFINITY
     for (let runs = 1; ; runs++) {
-      const instance = this.#running()
+      const instance = this.#runningInstance()
       const cpuBefore = runs === 1 ? undefined : threadCpuMs()
       const startedAt = performance.now()
       const text = instance.evaluate(input)
@@ -181,7 +181,7 @@ export class OpaWasmPolicy implements PreparedPolicy {
     return this.#unavailable
   }
 
-  #running(): OpaInstance {
+  #runningInstance(): OpaInstance {
     this.#instance ??= this.#start()
     return this.#instance
   }

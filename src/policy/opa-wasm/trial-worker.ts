@@ -22,7 +22,7 @@ if (port === null) throw new Error('this file has to be started as a worker thre
 
 port.on('message', (job: TrialJob) => {
   post({ kind: 'begun' })
-  void tried(job).then(result => post({ kind: 'done', ...result }))
+  void runTrial(job).then(result => post({ kind: 'done', ...result }))
 })
 
 function post(message: TrialMessage): void {
@@ -34,7 +34,7 @@ interface Tried {
   readonly decisions: readonly Decision[]
 }
 
-async function tried({ bundle, inputs, maxEvaluationMs, wantsDecisions }: TrialJob): Promise<Tried> {
+async function runTrial({ bundle, inputs, maxEvaluationMs, wantsDecisions }: TrialJob): Promise<Tried> {
   let failed = ''
   const decisions: Decision[] = []
   const engine = createOpaWasmEngine({

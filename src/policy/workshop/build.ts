@@ -52,7 +52,7 @@ export async function buildBundle(options: BuildOptions): Promise<Built> {
     if (never.length > 0) throw new Error(never.join('\n'))
     const revision = revisionOf(sources)
     const coded = rules.coded.map(rule => withArguments(rule, sources))
-    const contents = repacked(files, revision, { opa: OPA_VERSION, reads, rules: coded })
+    const contents = repackFiles(files, revision, { opa: OPA_VERSION, reads, rules: coded })
     contents.set(SOURCES_FILE, packedSources([...sources, ...readTests(options.dir)]))
     const { declared, cacheable } = checkReads(pack(contents), reads)
     await options.trial(pack(contents))
@@ -149,7 +149,7 @@ function checkReads(
 }
 
 /** Only what serving needs, with the revision in the manifest and what was found out in its metadata. */
-function repacked(
+function repackFiles(
   files: ReadonlyMap<string, Uint8Array>,
   revision: string,
   found: object,

@@ -39,16 +39,16 @@ export async function checkPolicies(options: CheckOptions): Promise<readonly Che
   const inspected = await opa('inspect', '-a', '-f', 'json', '.')
   return [
     step('format', format.exitCode === 0, 'every file is formatted', output(format)),
-    ...(options.regal === undefined ? [] : [await linted(options.regal, options)]),
+    ...(options.regal === undefined ? [] : [await runLinter(options.regal, options)]),
     step('check', check.exitCode === 0, 'opa check --strict finds no errors', output(check)),
-    tested(test),
-    covered(coverage),
-    annotated(inspected),
+    judgeTests(test),
+    judgeCoverage(coverage),
+    judgeAnnotations(inspected),
     await reached(inspected, options),
   ]
 }
 
-async function linted(regal: string, { dir, env }: CheckOptions): Promise<CheckStep> {
+async function runLinter(regal: string, { dir, env }: CheckOptions): Promise<CheckStep> {
   const ran = await runProgram(regal, ['lint', '--format', 'compact', '.'], { cwd: dir, env })
   return step('lint', ran.exitCode === 0, 'regal reports no findings', output(ran))
 }
@@ -78,7 +78,7 @@ interface OpaTest {
   readonly error?: { readonly message?: string }
 }
 
-function tested(ran: Ran): CheckStep {
+function judgeTests(ran: Ran): CheckStep {
   const results = parseJson(ran.stdout)
   if (!Array.isArray(results)) return step('test', false, '', output(ran))
   const tests = results as OpaTest[]
@@ -99,7 +99,7 @@ function tested(ran: Ran): CheckStep {
   )
 }
 
-function covered(ran: Ran): CheckStep {
+function judgeCoverage(ran: Ran): CheckStep {
   const report = parseJson(ran.stdout) as
     | {
         readonly coverage?: number
@@ -119,7 +119,7 @@ function covered(ran: Ran): CheckStep {
   )
 }
 
-function annotated(ran: Ran): CheckStep {
+function judgeAnnotations(ran: Ran): CheckStep {
   if (ran.exitCode !== 0) return step('metadata', false, '', output(ran))
   const { coded, faults } = inspectRules(ran.stdout)
   return step(

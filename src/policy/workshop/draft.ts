@@ -60,14 +60,14 @@ export async function compileDraft(files: DraftFiles, options: DraftOptions): Pr
       writeFileSync(join(dir, path), text)
     }
     const run = await confineOpa(options.opa, work)
-    const errors = await checked(run, dir)
+    const errors = await checkDraft(run, dir)
     if (errors.length > 0) return { errors, tests: [], built: undefined }
-    const tests = await tested(run, dir)
+    const tests = await testDraft(run, dir)
     try {
       const built = await buildBundle({ dir, opa: options.opa, env: {}, run, trial: options.trial })
       return { errors: [], tests, built }
     } catch (error) {
-      return { errors: placed((error as Error).message), tests, built: undefined }
+      return { errors: placeErrors((error as Error).message), tests, built: undefined }
     }
   } finally {
     rmSync(work, { recursive: true, force: true })
@@ -79,14 +79,14 @@ interface OpaError {
   readonly location?: { readonly file?: string; readonly row?: number; readonly col?: number }
 }
 
-async function checked(run: RunOpa, dir: string): Promise<readonly DraftError[]> {
+async function checkDraft(run: RunOpa, dir: string): Promise<readonly DraftError[]> {
   const args = ['check', '--strict', '-b', '.', '-s', SCHEMA_FILE, '-f', 'json', '-m', String(MAX_ERRORS)]
   const { exitCode, stdout, stderr } = await run(dir, args)
   if (exitCode === 0) return []
   const text = `${stdout}\n${stderr}`.trim()
   const listed = parseJson(text)
   const errors = isObject(listed) && Array.isArray(listed.errors) ? (listed.errors as OpaError[]) : undefined
-  if (errors === undefined) return placed(text === '' ? `opa ended with exit code ${exitCode}.` : text)
+  if (errors === undefined) return placeErrors(text === '' ? `opa ended with exit code ${exitCode}.` : text)
   return errors.slice(0, MAX_ERRORS).map(({ message = 'error', location }) => ({
     file: location?.file ?? null,
     row: location?.row ?? null,
@@ -103,7 +103,7 @@ interface OpaTest {
   readonly error?: { readonly message?: string }
 }
 
-async function tested(run: RunOpa, dir: string): Promise<readonly DraftTest[]> {
+async function testDraft(run: RunOpa, dir: string): Promise<readonly DraftTest[]> {
   const { exitCode, stdout, stderr } = await run(dir, ['test', '--timeout', '5s', '-b', '.', '-f', 'json'])
   const results = parseJson(stdout)
   if (!Array.isArray(results)) {
@@ -123,7 +123,7 @@ async function tested(run: RunOpa, dir: string): Promise<readonly DraftTest[]> {
 }
 
 /** Messages of the build, each of which may begin with a file and a line. */
-function placed(message: string): readonly DraftError[] {
+function placeErrors(message: string): readonly DraftError[] {
   const lines = message.split('\n')
   const found = lines.map(line =>
     /^(?:\d+ error occurred: )?([\w./-]+\.rego):(\d+)(?::(\d+))?:? (.*)$/.exec(line),

@@ -12,15 +12,15 @@ let known: ReadonlyMap<string, readonly string[]> | undefined
 
 /** Path → its texts; a path that can have any text is absent. */
 export function knownValues(): ReadonlyMap<string, readonly string[]> {
-  known ??= new Map(listed(JSON.parse(readFileSync(SCHEMA, 'utf8')) as Schema, []))
+  known ??= new Map(listValues(JSON.parse(readFileSync(SCHEMA, 'utf8')) as Schema, []))
   return known
 }
 
-function listed(
+function listValues(
   { enum: values, properties = {} }: Schema,
   path: readonly string[],
 ): (readonly [path: string, values: readonly string[]])[] {
   const texts = values?.filter(value => typeof value === 'string')
-  const below = Object.entries(properties).flatMap(([name, part]) => listed(part, [...path, name]))
+  const below = Object.entries(properties).flatMap(([name, part]) => listValues(part, [...path, name]))
   return texts === undefined ? below : [[path.join('.'), texts], ...below]
 }

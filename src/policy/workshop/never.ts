@@ -95,7 +95,7 @@ function write(dir: string, sources: readonly Source[], coded: readonly BundleRu
 
 async function operationsOf(dir: string, opa: RunOpa): Promise<readonly string[]> {
   const ran = await opa(dir, ['eval', '-b', '.', '-f', 'json', 'object.keys(data.toolgate.operations)'])
-  const response = parsed(ran) as { result?: { expressions?: { value?: string[] }[] }[] } | undefined
+  const response = parseOutput(ran) as { result?: { expressions?: { value?: string[] }[] }[] } | undefined
   return response?.result?.[0]?.expressions?.[0]?.value ?? []
 }
 
@@ -106,10 +106,10 @@ async function residueOf(
 ): Promise<Residue | undefined> {
   const query = `[${packages.map(name => `data.${name}.deny`).join(', ')}]`
   const ran = await opa(dir, ['eval', '--partial', '-b', '.', '-f', 'json', query])
-  return (parsed(ran) as { partial?: Residue } | undefined)?.partial
+  return (parseOutput(ran) as { partial?: Residue } | undefined)?.partial
 }
 
-function parsed({ exitCode, stdout }: Ran): unknown {
+function parseOutput({ exitCode, stdout }: Ran): unknown {
   return exitCode === 0 ? parseJson(stdout) : undefined
 }
 

@@ -119,7 +119,7 @@ describe('files', () => {
   )
 })
 
-/** Of a pipe, as soon as a process reads it. */
+/** For a pipe, as soon as a process reads it. */
 async function writingEnd(path: string): Promise<number> {
   for (;;) {
     try {

@@ -143,7 +143,7 @@ const consumer = fc.record(
 const path = fc.stringMatching(/^\/([a-z0-9_~-][A-Za-z0-9._~-]{0,6}(\/[a-z0-9_~-]{1,4}){0,2})?$/)
 const few = <T>(key: fc.Arbitrary<string>, value: fc.Arbitrary<T>) =>
   fc.dictionary(key, value, { maxKeys: 3 })
-/** Of one path, which no other API has. */
+/** For one path, which no other API has. */
 const versions = fc
   .tuple(fc.array(api, { minLength: 1, maxLength: 3 }), fc.constantFrom('path', 'header'), fc.nat({ max: 3 }))
   .map(([apis, by, chosen]) =>

@@ -37,7 +37,7 @@ const OWNED: { readonly [id: string]: { readonly own: readonly By[]; readonly ot
   revokeApiKey: { own: [...WRITE, ...SUBSCRIBERS], other: DECIDE },
 }
 
-/** Of these lists `SUBSCRIBERS` get their own part, `READ` everything. */
+/** Lists of these lists `SUBSCRIBERS` get their own part, `READ` everything. */
 const LISTS = ['listTenantSubscriptions', 'listSubscriptions', 'listApiKeys']
 
 /** `public-catalog.test.ts` has what visitors may call. */

@@ -43,7 +43,7 @@ export const CALLERS = {
   /** The scope of tenants on a token of one tenant, and on a token without tenant. */
   scoped: { roles: [], tenant: 'acme', scopes: ['admin'] },
   operator: { roles: [], tenant: undefined, scopes: ['admin'] },
-  /** Of a tenant on the free tier. */
+  /** For a tenant on the free tier. */
   metered: { roles: ['viewer'], tenant: 'metered', scopes: [] },
 } as const
 export type Caller = keyof typeof CALLERS
@@ -54,7 +54,7 @@ export interface Plane {
   readonly control: ControlPlane
   readonly options: ControlPlaneOptions
   readonly store: Store
-  /** Of every table, as they are in the database. */
+  /** Rows of every table, as they are in the database. */
   rows(): Promise<readonly TableRows[]>
   readonly clock: { nowMs: number }
   readonly faults: unknown[]

@@ -131,7 +131,7 @@ async function aGateway(plane: Plane, world: World): Promise<string> {
   return (await plane.call('platform', 'GET', '/v1/gateways')).body.items[0].id
 }
 
-/** Of the subscription of `app`. */
+/** For the subscription of `app`. */
 async function aConsumer(plane: Plane, world: World): Promise<string> {
   return (await plane.call('platform', 'GET', `/v1/tenants/${world.acme}/consumers?q=app`)).body.items[0].id
 }

@@ -4,7 +4,7 @@ import { type ControlPlane, createControlPlane } from '../../../src/control-plan
 import { type Store, StoreUnavailable } from '../../../src/control-plane/store/store.ts'
 import { openPlane, type Plane } from './plane.ts'
 
-/** Of one instance. */
+/** For one instance. */
 const MAX_STREAMS = 1_000
 
 let plane: Plane

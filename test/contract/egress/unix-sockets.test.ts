@@ -12,7 +12,7 @@ import { client, keep, overBoth, text } from './carriers.ts'
 import { socketFolder, type UnixBackend, unixBackend, unixUrl } from './unix-backend.ts'
 
 const folder = socketFolder()
-/** Of one test. */
+/** For one test. */
 let own: string
 let tests = 0
 const shop = join(folder.path, 'backends', 'shop.sock')

@@ -15,7 +15,7 @@ export interface HeadCase {
   readonly name: string
   readonly bytes: string
   readonly uws: Outcome
-  /** Of the newer build of uWS, where it differs. */
+  /** For the newer build of uWS, where it differs. */
   readonly strictUws?: Outcome
   readonly node: Outcome
   /** Paths that the handler may see; ['/'] for `runs`, else none. */

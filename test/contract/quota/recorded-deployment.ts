@@ -44,7 +44,7 @@ interface LeaseRequest {
   readonly epoch: string
   readonly report: LeaseReport
   readonly units: number
-  /** Of second, minute, day, month and calls in flight. */
+  /** Limits of second, minute, day, month and calls in flight. */
   readonly limits: readonly number[]
   /** Slots that calls in flight and waiting need, and those requested for them. */
   readonly needed: number
@@ -80,7 +80,7 @@ interface Stored {
   readonly i: Readonly<Record<string, StoredEntry>>
 }
 
-/** Of all instances of a deployment: timers are common to them. */
+/** Requests of all instances of a deployment: timers are common to them. */
 interface Requests {
   inFlight: number
 }

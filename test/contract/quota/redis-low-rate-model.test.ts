@@ -32,7 +32,7 @@ function named(name: string): string {
 interface Load {
   readonly key: string
   readonly limits: PlanLimits
-  /** Of all instances together, at random times. */
+  /** For all instances together, at random times. */
   readonly callsPerMinute: number
   readonly holdMs: number
 }

@@ -102,7 +102,7 @@ describe('files', () => {
   const files = new FileServerSessions({ directory, ttlMs: TTL_MS, now: () => Date.now() + passedMs })
   afterAll(() => rmSync(directory, { recursive: true, force: true }))
   storeSuite(() => files, pass)
-  /** Of the same folder; its sessions outlast a test on a slow machine. */
+  /** For the same folder; its sessions outlast a test on a slow machine. */
   const lasting = new FileServerSessions({ directory, ttlMs: 600_000, now: Date.now })
 
   it('are removed by a sweep when they have expired', async () => {

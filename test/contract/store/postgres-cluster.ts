@@ -33,7 +33,7 @@ export const POSTGRES_HINT = WITHOUT_POSTGRES ? ' (skipped: apt-get install post
 export interface Cluster {
   /** Makes an empty database and returns its address. An unprivileged user owns it when `owner` is given. */
   database(name: string, owner?: string): Promise<string>
-  /** Of a database that was made. */
+  /** Address of a database that was made. */
   address(name: string, owner?: string): string
   /** Names of the tables in it. */
   tables(name: string): Promise<string[]>
@@ -48,7 +48,7 @@ export interface ClusterTls {
   /** Paths; the key is copied. */
   readonly cert: string
   readonly key: string
-  /** Of client certificates. A user `toolgate` needs one with this common name, over TLS. */
+  /** For client certificates. A user `toolgate` needs one with this common name, over TLS. */
   readonly ca: string
 }
 

@@ -5,7 +5,7 @@ import { getPriority } from 'node:os'
 import { expect, test } from 'vitest'
 
 const CHILD = new URL('./background-priority-child.ts', import.meta.url)
-/** Of Node: the thread of delayed tasks, and the pool of four that it starts by default. */
+/** For Node: the thread of delayed tasks, and the pool of four that it starts by default. */
 const BACKGROUND = 5
 
 async function nicesWith(

@@ -34,7 +34,7 @@ let oauth: OAuthClient
 let issuer: string
 /** Bodies of the requests for tokens. */
 let forms: URLSearchParams[]
-/** Of the requests that reached the control plane. */
+/** Tokens of the requests that reached the control plane. */
 let tokens: (string | null)[]
 
 beforeAll(async () => {

@@ -39,7 +39,7 @@ it('names them, no more and no less', { timeout: 120_000 }, async () => {
     const id = action === 'tools.call' ? `tool_${below(30)}` : '*'
     const input = inputOf({ action, id, caller: { roles, scopes, consumer }, context: { arguments: { n } } })
     const decision = await live.decide(input, JSON.stringify([roles, scopes]), below(1000))
-    recorder.decided(input, decision, n)
+    recorder.recordDecision(input, decision, n)
     if (n % 10_000 === 0) await log.flush()
     // the change takes `read` from viewers: who had it from nowhere else loses what needs no more than that
     const onlyFromViewer = roles.length === 1 && roles[0] === 'viewer' && !scopes.includes('read')

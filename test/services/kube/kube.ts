@@ -211,7 +211,7 @@ export class Kube {
     return (JSON.parse(text) as { status: { token: string } }).status.token
   }
 
-  /** Of the API server. */
+  /** URL of the API server. */
   get url(): string {
     return `https://127.0.0.1:${this.#port}`
   }

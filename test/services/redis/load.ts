@@ -42,7 +42,7 @@ export interface Load {
   /** Lets all begin at once. */
   go(): void
   readonly reports: Promise<LoadReport[]>
-  /** Of each instance so far; late by a tenth of a second. */
+  /** For each instance so far; late by a tenth of a second. */
   readonly granted: readonly number[]
   /** Ends all before their seconds are over. */
   stop(): void

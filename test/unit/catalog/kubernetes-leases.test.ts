@@ -22,7 +22,7 @@ class ApiServer {
   readonly requests: string[] = []
   lease: { metadata: { resourceVersion: string }; spec?: object } | undefined
   hasNamespace = true
-  /** Of reads of the Lease that follow a write. */
+  /** For reads of the Lease that follow a write. */
   failures = 0
   hangs = false
   /** Between a write and its response. */

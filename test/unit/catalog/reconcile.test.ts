@@ -109,7 +109,7 @@ describe('synchronizations of one tool-set', () => {
     )
     await Promise.all(asked)
     expect([max, compiled]).toEqual([1, 2])
-    expect(reconciler.generated()[0]?.tools.map(tool => tool.name)).toEqual(['e'])
+    expect(reconciler.generatedTools()[0]?.tools.map(tool => tool.name)).toEqual(['e'])
   })
 
   it('are not begun by a look at a source that holds what it held', async () => {
@@ -141,7 +141,7 @@ describe('a document that cannot be stored', () => {
     const source = { kind: 'url', url, refreshIntervalMs: 60_000 } as const
     const unstored = { ...desired('unstored'), toolSet: { ...toolSet(), name: 'unstored', source } }
     await reconciler.apply({ toolSets: [unstored], manualTools: [], views: [], faults: [] })
-    expect(reconciler.generated()[0]?.tools.map(tool => tool.name)).toEqual(['a'])
+    expect(reconciler.generatedTools()[0]?.tools.map(tool => tool.name)).toEqual(['a'])
     expect(phases.at(-1)).not.toBe('unstored Ready')
     server.close()
   })

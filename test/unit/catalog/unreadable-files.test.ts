@@ -39,7 +39,7 @@ const stores = {
   async 'status/tenant-acme'() {
     const store = new StatusFiles(dataDir, onDamage)
     await store.write({ namespace: 'tenant-acme', name: 'shop' }, { toolCount: 1, tools: ['a'] } as never)
-    return async () => (await store.served()).has('tenant-acme/shop')
+    return async () => (await store.servedFiles()).has('tenant-acme/shop')
   },
 }
 

@@ -68,7 +68,7 @@ it('a status folder that cannot be read counts as damaged, and nothing in it is 
   const data = join(deployment.root, 'data')
   const files = new StatusFiles(data, file => damaged.push(file))
   end = failingPromise('readdir', 'EIO', path => String(path).endsWith('tenant-acme'))
-  expect([...(await files.served())]).toEqual([])
+  expect([...(await files.servedFiles())]).toEqual([])
   expect(damaged).toEqual([join(data, 'status/tenant-acme')])
   await expect(files.keepOnly(new Set())).rejects.toThrow('EIO')
   expect(existsSync(join(data, 'status/tenant-acme/shop.yaml'))).toBe(true)

@@ -94,7 +94,7 @@ function joinTree(target: Tree, tree: Tree, file: string): void {
       const path = `tenants/${name}/${field}`
       if ((GROUPS as readonly string[]).includes(field)) joinGroup(place, field, value, file, path)
       else if (place[field] === undefined) place[field] = value
-      else throw new CommandFailure(repeated(file, path))
+      else throw new CommandFailure(describeRepetition(file, path))
     }
   }
 }
@@ -104,12 +104,12 @@ function joinGroup(target: Tree, name: string, group: unknown, file: string, pat
   target[name] ??= {}
   const place = target[name] as Tree
   for (const [key, value] of Object.entries(group)) {
-    if (Object.hasOwn(place, key)) throw new CommandFailure(repeated(file, `${path}/${key}`))
+    if (Object.hasOwn(place, key)) throw new CommandFailure(describeRepetition(file, `${path}/${key}`))
     place[key] = value
   }
 }
 
-function repeated(file: string, path: string): string {
+function describeRepetition(file: string, path: string): string {
   return `${file} and an earlier file both define ${path}. Remove one of the two definitions.`
 }
 

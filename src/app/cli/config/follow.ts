@@ -17,13 +17,13 @@ const TOKEN_MS = 60_000
 /** The objects show what these requests return: a control plane that accepts connections and is silent must be noticed soon. */
 const TIMEOUTS = {
   readMs: 10_000,
-  /** Of the one API of a binding. */
+  /** For the one API of a binding. */
   applyMs: 30_000,
 }
 /** Once the process has to stop: for requests in flight. With one request to Kubernetes and the release of the Lease, it ends within a second. */
 const CLOSING_MS = 300
 const PAGE = 100
-/** Of a longer list of gateways or APIs, only the first pages are read. */
+/** For a longer list of gateways or APIs, only the first pages are read. */
 const MAX_PAGES = 10
 
 export async function followCluster(options: ConfigOptions, env: CommandContext['env']): Promise<number> {
@@ -33,7 +33,7 @@ export async function followCluster(options: ConfigOptions, env: CommandContext[
   const log = createLogger(read.text('LOG_LEVEL', 'info'))
   if (read.faults.length > 0) throw new SettingsError(read.faults)
   // a wrong token is found before the cluster is watched
-  const call = renewing(await connect(options, env), () => connect(options, env))
+  const call = renewTokens(await connect(options, env), () => connect(options, env))
   const { connectKubernetes } = await import('../../../catalog/kubernetes/client.ts')
   const { GatewayObjects } = await import('../../../catalog/kubernetes/gateways/objects.ts')
   const api = clusterOf(() => connectKubernetes({ apiGroup, kubeconfig: cluster.kubeconfig, log }))
@@ -72,7 +72,7 @@ function clusterOf<T>(connectCluster: () => T): T {
 }
 
 /** A client whose token is fetched again. */
-function renewing(first: ConfigClient, connectAgain: () => Promise<ConfigClient>): ConfigClient {
+function renewTokens(first: ConfigClient, connectAgain: () => Promise<ConfigClient>): ConfigClient {
   let current = { call: first, untilMs: performance.now() + TOKEN_MS }
   return async request => {
     if (performance.now() > current.untilMs)

@@ -10,7 +10,7 @@ import type { Transcript } from './transcript.ts'
 import { startUpstream } from './upstream.ts'
 
 export interface ControlPlaneDemoOptions extends DemoOptions {
-  /** Of the control plane, without `/v1`. */
+  /** API URL of the control plane, without `/v1`. */
   readonly apiUrl: string
   /** undefined: a backend started by the demo. */
   readonly upstreamUrl: string | undefined
@@ -116,7 +116,7 @@ class Walk {
     transcript.ok('the subscription is pending approval and has no key')
 
     transcript.step('approve', 'Approve the subscription')
-    const approved = await this.#shown('POST', `${subscriptionPath}/approve`, {})
+    const approved = await this.#showExchange('POST', `${subscriptionPath}/approve`, {})
     expectStatus(approved, 200)
     const key = text(approved, 'api_key')
     transcript.ok('the subscription is approved; only this response contains the key')
@@ -148,7 +148,7 @@ class Walk {
     transcript.step('rotate', 'Rotate the key; the old key stays valid for an hour')
     const keys = await this.#ask('GET', `${base}/apikeys`)
     const keyPath = `${base}/apikeys/${firstId(keys)}`
-    const rotated = await this.#shown('POST', `${keyPath}/rotate`, { grace_period_hours: 1 })
+    const rotated = await this.#showExchange('POST', `${keyPath}/rotate`, { grace_period_hours: 1 })
     const newKey = text(rotated, 'key')
     const spread = await this.#until(() => call(publicUrl, newKey), 200, MAX_PROPAGATION_MS)
     expectStatus(await call(publicUrl, key), 200)
@@ -157,7 +157,7 @@ class Walk {
     )
 
     transcript.step('revoke', 'Revoke the key')
-    const revoked = await this.#shown('DELETE', keyPath)
+    const revoked = await this.#showExchange('DELETE', keyPath)
     expectStatus(revoked, 204)
     const refused = await this.#until(() => call(publicUrl, newKey), 401, MAX_PROPAGATION_MS)
     transcript.show(refused.last)
@@ -166,13 +166,13 @@ class Walk {
   }
 
   async #create(path: string, body: object): Promise<DemoExchange> {
-    const made = await this.#shown('POST', path, body)
+    const made = await this.#showExchange('POST', path, body)
     expectStatus(made, 201)
     this.#made.push(`${path}/${text(made, 'id')}`)
     return made
   }
 
-  async #shown(method: DemoExchange['method'], path: string, body?: object): Promise<DemoExchange> {
+  async #showExchange(method: DemoExchange['method'], path: string, body?: object): Promise<DemoExchange> {
     const responded = await this.#ask(method, path, body)
     this.#transcript.show(responded)
     return responded

@@ -1,7 +1,7 @@
 /** Prints the demo as text or as JSON, masked by `masked.ts`. */
 import { STATUS_CODES } from 'node:http'
 import type { DemoExchange } from './exchange.ts'
-import { masked } from './masked.ts'
+import { mask } from './masked.ts'
 
 export interface Transcript {
   /** Begins a step; the previous one has passed. */
@@ -34,18 +34,18 @@ function bodyOf(exchange: DemoExchange): unknown {
 }
 
 /** Truncates long texts and lists and adds how much is missing. */
-function shortened(value: unknown): unknown {
+function shorten(value: unknown): unknown {
   if (typeof value === 'string') {
-    const text = masked(value)
+    const text = mask(value)
     const left = text.length - MAX_TEXT
     return left > 0 ? `${text.slice(0, MAX_TEXT)}… (${left} more characters)` : text
   }
   if (Array.isArray(value)) {
     const left = value.length - MAX_ENTRIES
-    return [...value.slice(0, MAX_ENTRIES).map(shortened), ...(left > 0 ? [`… ${left} more`] : [])]
+    return [...value.slice(0, MAX_ENTRIES).map(shorten), ...(left > 0 ? [`… ${left} more`] : [])]
   }
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shortened(inner)]))
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shorten(inner)]))
 }
 
 export class TextTranscript implements Transcript {
@@ -63,7 +63,7 @@ export class TextTranscript implements Transcript {
   }
 
   #line(text: string): void {
-    this.#write(`${masked(text)}\n`)
+    this.#write(`${mask(text)}\n`)
   }
 
   step(_id: string, title: string): void {
@@ -100,7 +100,7 @@ export class TextTranscript implements Transcript {
 
   #body(body: unknown): void {
     if (body === undefined || body === '') return
-    const text = typeof body === 'string' ? body : JSON.stringify(shortened(body), undefined, 2)
+    const text = typeof body === 'string' ? body : JSON.stringify(shorten(body), undefined, 2)
     const lines = text.split('\n')
     for (const line of lines.slice(0, MAX_LINES)) this.#line(`     ${line}`)
     if (lines.length > MAX_LINES) this.#line(`     … ${lines.length - MAX_LINES} more lines`)
@@ -176,7 +176,7 @@ export class JsonTranscript implements Transcript {
 
   #flush(outcome: object): void {
     if (this.#current !== undefined)
-      this.#write(`${masked(JSON.stringify({ ...this.#current, ...outcome }))}\n`)
+      this.#write(`${mask(JSON.stringify({ ...this.#current, ...outcome }))}\n`)
     this.#current = undefined
   }
 }

@@ -42,7 +42,7 @@ export interface StepReport {
   readonly status: 'ok' | 'failed' | 'warning' | 'skipped'
   readonly found: string
   readonly warnings: readonly string[]
-  /** Of a step that failed, with status `failed` or `warning`. */
+  /** For a step that failed, with status `failed` or `warning`. */
   readonly fix?: string
 }
 
@@ -98,8 +98,8 @@ export async function examine(
   for (const step of STEPS) {
     const report =
       step.login && loginFailed !== undefined
-        ? skipped(step, `The login failed at the step "${loginFailed}".`)
-        : reported(step, await attempt(step, visit), visit)
+        ? toSkippedReport(step, `The login failed at the step "${loginFailed}".`)
+        : toReport(step, await attempt(step, visit), visit)
     if (report.status === 'warning') loginFailed = step.id
     // the registration is not needed after the token endpoint
     const left = step === tokenEndpoint || report.fix !== undefined ? await takeBack(visit) : undefined
@@ -132,16 +132,16 @@ async function attempt(step: Step, visit: Visit): Promise<StepOutcome | Fault> {
   }
 }
 
-function reported(step: Step, outcome: StepOutcome | Fault, { token }: Visit): StepReport {
+function toReport(step: Step, outcome: StepOutcome | Fault, { token }: Visit): StepReport {
   if (outcome instanceof Fault) {
     const status = step.login && token !== undefined ? 'warning' : 'failed'
     return { step: step.id, status, found: outcome.found, warnings: [], fix: outcome.fix }
   }
-  if ('skipped' in outcome) return skipped(step, outcome.skipped)
+  if ('skipped' in outcome) return toSkippedReport(step, outcome.skipped)
   return { step: step.id, status: 'ok', found: outcome.facts.join(' '), warnings: outcome.warnings ?? [] }
 }
 
-function skipped(step: Step, found: string): StepReport {
+function toSkippedReport(step: Step, found: string): StepReport {
   return { step: step.id, status: 'skipped', found, warnings: [] }
 }
 

@@ -1,5 +1,5 @@
 /** Renders the reports as text, line by line, or as one JSON object. */
-import { masked } from '../demo/masked.ts'
+import { mask } from '../demo/masked.ts'
 import { shownText } from '../shown-text.ts'
 import type { ClientProfile } from './clients.ts'
 import type { ClientReport, StepReport, Verdict } from './examine.ts'
@@ -47,7 +47,7 @@ export class TextReport {
   }
 
   #line(text: string): void {
-    this.#write(`${masked(text)}\n`)
+    this.#write(`${mask(text)}\n`)
   }
 
   #paint(kind: keyof typeof COLORS, text: string): string {
@@ -57,5 +57,5 @@ export class TextReport {
 
 /** @returns one line of JSON */
 export function jsonReport(url: string, reports: readonly ClientReport[]): string {
-  return `${masked(JSON.stringify({ url, ok: reports.every(report => report.ok), clients: reports }))}\n`
+  return `${mask(JSON.stringify({ url, ok: reports.every(report => report.ok), clients: reports }))}\n`
 }

@@ -36,7 +36,7 @@ export interface HttpParts {
   readonly gateway: GatewayParts
   readonly policy: GatewayPolicy
   readonly caches: AdminParts['caches']
-  /** Of this thread. */
+  /** For this thread. */
   readonly kernel: Kernel
   readonly everyThread: EveryThread
   readonly upstreams: OpenUpstreams

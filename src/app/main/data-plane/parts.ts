@@ -25,13 +25,13 @@ export interface DataPlaneParts {
   readonly places?: StreamSlots
   /** Owner of the policy bundles; absent: the owner in this thread. */
   readonly policyOwner?: PolicyOwner
-  /** Of this thread. */
+  /** For this thread. */
   readonly meter: Meter
   /** Records the actions of administrators, for the audit. */
   readonly recordAction: RecordAdminAction
   /** From 1; absent: the only one. */
   readonly thread?: number
-  /** Of the process; absent: of this thread. See `HeldBytes`. */
+  /** Held bytes of the process; absent: of this thread. See `HeldBytes`. */
   readonly heldBytes?: SharedArrayBuffer
   /** Absent: this thread is the only one. */
   readonly siblings?: Siblings

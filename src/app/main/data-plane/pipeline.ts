@@ -32,7 +32,7 @@ export interface PipelineParts
   readonly upstreams: OpenUpstreams
   readonly responses: ApiCache
   readonly users: UserTokens
-  /** Of the deployment's own module. */
+  /** For the deployment's own module. */
   readonly ownStages: readonly DeploymentStage[]
 }
 
@@ -107,7 +107,7 @@ export function openPipeline(parts: PipelineParts): OpenPipeline {
         `a stage failed with an exception; ${outcome}`,
       )
     },
-    exchange => traces.measured(exchange) || calls.details.wanted(exchange),
+    exchange => traces.measured(exchange) || calls.details.isWanted(exchange),
   )
   const phases = new Map(list.map(({ id, phase }) => [id, phase]))
   return {

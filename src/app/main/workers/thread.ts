@@ -137,7 +137,7 @@ function respond(context: AppContext, plane: DataPlane): void {
   })
   // a copy of the configuration in the main thread, which posts changes, because the whole can be large
   let content: SnapshotContent = EMPTY_CONTENT
-  /** Of the change that comes next. */
+  /** For the change that comes next. */
   let posted: Tool[] = []
   line.serve({
     tools(some: readonly Tool[], first: boolean) {

@@ -76,7 +76,7 @@ export class GatewayObjects {
       name: LEASE,
       identity: options.identity,
       log: options.log,
-      onLeading: () => this.#changed(),
+      onLeading: () => this.#handleChange(),
       ...(options.leaseSeconds === undefined ? {} : { leaseSeconds: options.leaseSeconds }),
     })
   }
@@ -84,10 +84,10 @@ export class GatewayObjects {
   /** Resolves after the first round. */
   async start(): Promise<void> {
     const { api, resyncMs = RESYNC_MS } = this.#options
-    const changed = (): void => this.#changed()
+    const handleChange = (): void => this.#handleChange()
     this.#kinds = {
-      instances: api.watch('gatewayinstances', changed),
-      bindings: api.watch('gatewaybindings', changed),
+      instances: api.watch('gatewayinstances', handleChange),
+      bindings: api.watch('gatewaybindings', handleChange),
     }
     await Promise.all([this.#kinds.instances.listed, this.#kinds.bindings.listed])
     await this.#leader.start()
@@ -108,7 +108,7 @@ export class GatewayObjects {
   }
 
   /** Combines events in quick succession into one round. */
-  #changed(): void {
+  #handleChange(): void {
     if (this.#closed) return
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => void this.#work(), QUIET_MS)
@@ -127,7 +127,7 @@ export class GatewayObjects {
         for (const object of bindings.list()) {
           if (this.#closed || !this.#leader.leading) return
           await this.#reconcile(object, instances.list(), gateways).catch(error =>
-            this.#failed(object, error),
+            this.#handleFailure(object, error),
           )
         }
         if (gateways === undefined) return
@@ -135,7 +135,9 @@ export class GatewayObjects {
           if (this.#closed || !this.#leader.leading) return
           const gateway = gateways.find(({ name }) => name === gatewayNameOf(object))
           const status = statusOfInstance(object, gateway, this.#now())
-          await this.#write('gatewayinstances', object, status).catch(error => this.#failed(object, error))
+          await this.#write('gatewayinstances', object, status).catch(error =>
+            this.#handleFailure(object, error),
+          )
         }
       })
       .catch(error =>
@@ -283,7 +285,7 @@ export class GatewayObjects {
     await this.#options.api.writeStatus(plural, namespace, name, status)
   }
 
-  #failed({ metadata }: KubeObject, error: unknown): void {
+  #handleFailure({ metadata }: KubeObject, error: unknown): void {
     const { namespace, name } = metadata
     const reason = (error as Error).message
     this.#options.log.warn(

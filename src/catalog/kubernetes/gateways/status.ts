@@ -53,7 +53,7 @@ export function statusOfInstance(
     workers: gateway?.workers ?? null,
     snapshotVersion: gateway?.snapshot_version ?? null,
     lastError: fault ?? null,
-    ...observed(object),
+    ...statusOf(object),
     conditions: [readyCondition(object, { isReady, reason, message }, nowMs)],
   }
 }
@@ -108,14 +108,14 @@ export function statusOfBinding(object: KubeObject, state: BindingState, nowMs: 
     actualVersion: deployment?.actual_version ?? null,
     lastAppliedAt: appliedAtMs === undefined ? null : new Date(appliedAtMs).toISOString(),
     lastError: lastError ?? null,
-    ...observed(object),
+    ...statusOf(object),
     conditions: [
       readyCondition(object, { isReady: phase === 'Ready', reason, message: messages[phase] }, nowMs),
     ],
   }
 }
 
-function observed({ metadata }: KubeObject): Status {
+function statusOf({ metadata }: KubeObject): Status {
   return metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }
 }
 

@@ -16,7 +16,7 @@ export interface RequestRecord {
   /** Subject of the token; undefined: the request was not authenticated. */
   readonly actor: string | undefined
   readonly consumer: string | undefined
-  /** Of the token. */
+  /** Tenant of the token. */
   readonly tenant: string | undefined
   /** Address of the client, behind trusted proxies too; undefined for a request of a page that this process serves. */
   readonly client: string | undefined

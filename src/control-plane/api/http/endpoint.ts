@@ -135,7 +135,7 @@ export interface Endpoint extends Omit<EndpointDeclaration<unknown, unknown>, 'r
 const DEFAULT_STATUS = { get: 200, post: 201, patch: 200, delete: 204 } as const
 
 /** Declares the endpoints with one tag: `query` and `body` of the call get their types from the schemas. */
-export function tagged(tag: string) {
+export function endpointsTagged(tag: string) {
   return <Query = Record<string, never>, Body = Record<string, never>>(
     id: string,
     method: EndpointMethod,

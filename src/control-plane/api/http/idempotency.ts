@@ -19,7 +19,7 @@ interface RepeatableRequest {
   /** With `?`; '' without one. */
   readonly query: string
   readonly bodyText: string
-  /** Of the response when the request succeeds. */
+  /** Status of the response when the request succeeds. */
   readonly status: SuccessStatus
 }
 

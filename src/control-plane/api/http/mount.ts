@@ -3,7 +3,7 @@ import type { Context, Hono } from 'hono'
 import { writeJson } from '../../../base/json/exact-number.ts'
 import { type AuditOrigin, resourceTypeOf } from '../../../model/audit.ts'
 import type { Principal } from '../../../model/principal.ts'
-import { audited, recordAction } from '../../store/audited.ts'
+import { recordAction, recordActions } from '../../store/audited.ts'
 import {
   EVERY_TENANT,
   type Scope,
@@ -112,7 +112,7 @@ async function serve(
   let replayed = false
   const work = async (plain: Transaction): Promise<EndpointResult> => {
     const origin = originOf(context, endpoint, standing)
-    const tx = isChange ? audited(plain, origin) : plain
+    const tx = isChange ? recordActions(plain, origin) : plain
     const call = await prepare(context, endpoint, parts, standing, tx, body)
     const run = async () => {
       // A tenant that is being deleted can only lose resources.

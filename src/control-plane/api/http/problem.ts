@@ -82,7 +82,7 @@ export function notFound(resource: string): Problem {
 }
 
 /** The value that a query found. @throws Problem not_found when it found none */
-export function found<T>(value: T | undefined, resource: string): T {
+export function requireFound<T>(value: T | undefined, resource: string): T {
   if (value === undefined) throw notFound(resource)
   return value
 }

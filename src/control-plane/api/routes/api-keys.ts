@@ -7,9 +7,9 @@ import { applicationOf } from '../../../model/subscription.ts'
 import {
   type Endpoint,
   type EndpointResult,
+  endpointsTagged,
   type Subject,
   type SubjectQuestion,
-  tagged,
 } from '../http/endpoint.ts'
 import {
   envelope,
@@ -25,7 +25,7 @@ import {
 import { createKey, type IssuedKey, revokeOne, rotate } from '../services/api-keys.ts'
 import { subjectOfSubscription } from './subscription-subject.ts'
 
-const endpoint = tagged('API key')
+const endpoint = endpointsTagged('API key')
 const MAX_GRACE_HOURS = 168
 const HOUR_MS = 3_600_000
 

@@ -6,7 +6,7 @@ import { z } from '../../../model/schema/zod.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { ApiFilter, PageRequest } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { type Endpoint, endpointsTagged } from '../http/endpoint.ts'
 import { apiPatch, newApi, storedApiFields } from '../schemas/api.ts'
 import {
   booleanQuery,
@@ -33,7 +33,7 @@ import { GOVERNED_API } from '../services/governed-fields.ts'
 import { migrateToApi } from '../services/migrate-subscriptions.ts'
 import type { Services } from '../services.ts'
 
-const endpoint = tagged('API')
+const endpoint = endpointsTagged('API')
 const shownList = listOf(shownApi, 'ApiList')
 const filters = {
   ...pageQuery,

@@ -5,7 +5,7 @@ import { z } from '../../../model/schema/zod.ts'
 import type { AuditFilter } from '../../store/audit-repository.ts'
 import { maskAddresses } from '../../store/masked-addresses.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type Endpoint, NDJSON, tagged } from '../http/endpoint.ts'
+import { type Endpoint, endpointsTagged, NDJSON } from '../http/endpoint.ts'
 import {
   pageQuery,
   presetNumber,
@@ -16,7 +16,7 @@ import {
   wordQuery,
 } from '../schemas/fields.ts'
 
-const endpoint = tagged('audit record')
+const endpoint = endpointsTagged('audit record')
 const MAX_EXPORTED = 10_000
 /** Below the largest exact integer. */
 const MAX_SEQ = 999_999_999

@@ -3,14 +3,14 @@ import { type Change, type Drift, pathOf, RESOURCE_KINDS } from '../../../model/
 import { textField } from '../../../model/schema/fields.ts'
 import { z } from '../../../model/schema/zod.ts'
 import { maskField } from '../../store/masked-addresses.ts'
-import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { type Endpoint, endpointsTagged } from '../http/endpoint.ts'
 import { configurationTree, ownerName } from '../schemas/configuration.ts'
 import { booleanQuery } from '../schemas/fields.ts'
 import { type ApplyResult, applyConfiguration } from '../services/configuration/apply.ts'
 import { exportConfiguration } from '../services/configuration/export.ts'
 import { keysOf } from '../services/webhooks.ts'
 
-const endpoint = tagged('configuration')
+const endpoint = endpointsTagged('configuration')
 
 const shownTree = z
   .looseObject({ apiVersion: z.string(), kind: z.string() })
@@ -68,7 +68,7 @@ const shownResult = z
 
 const flag = booleanQuery.optional()
 
-function shown({ changes, drift, foreign, unlisted, missingSecrets }: ApplyResult, applied: boolean) {
+function showResult({ changes, drift, foreign, unlisted, missingSecrets }: ApplyResult, applied: boolean) {
   return {
     applied,
     changes: changes.map(({ action, path, resource, fields }: Change) => ({
@@ -136,7 +136,7 @@ export const configurationEndpoints: readonly Endpoint[] = [
         appliedBy: principal.subject,
         keysOf: keysOf(principal),
       })
-      return { body: shown(result, !dryRun), revision: result.version, dryRun }
+      return { body: showResult(result, !dryRun), revision: result.version, dryRun }
     },
   }),
 ]

@@ -4,8 +4,8 @@ import { consumerFields } from '../../../model/schema/consumer.ts'
 import { textField, word } from '../../../model/schema/fields.ts'
 import { camelCased, toWire } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
-import { type Endpoint, tagged } from '../http/endpoint.ts'
-import { found } from '../http/problem.ts'
+import { type Endpoint, endpointsTagged } from '../http/endpoint.ts'
+import { requireFound } from '../http/problem.ts'
 import {
   envelope,
   fieldNames,
@@ -42,7 +42,7 @@ const consumerPatch = z
   .partial()
   .openapi('ConsumerPatch')
 
-const endpoint = tagged('consumer')
+const endpoint = endpointsTagged('consumer')
 const ALL = '/tenants/{tenant_id}/consumers'
 const ONE = `${ALL}/{consumer_id}`
 const filters = {
@@ -54,7 +54,7 @@ const filters = {
 const shownList = listOf(shownConsumer, 'ConsumerList')
 const show = (consumer: Consumer) => toWire(shownConsumer, consumer)
 
-function shown(consumer: Consumer) {
+function respond(consumer: Consumer) {
   return { body: show(consumer), revision: consumer.revision }
 }
 
@@ -82,7 +82,8 @@ export const consumerEndpoints: readonly Endpoint[] = [
     summary: 'Read a consumer',
     action: 'control.consumers.read',
     success: { description: 'The consumer', schema: shownConsumer },
-    run: async ({ tx, params }) => shown(found(await tx.consumers.find(params.consumer_id!), 'consumer')),
+    run: async ({ tx, params }) =>
+      respond(requireFound(await tx.consumers.find(params.consumer_id!), 'consumer')),
   }),
   endpoint('updateConsumer', 'patch', ONE, {
     summary: 'Block or unblock a consumer, or change its name, plan or notes',
@@ -92,7 +93,7 @@ export const consumerEndpoints: readonly Endpoint[] = [
     preconditions: true,
     success: { description: 'The changed consumer', schema: shownConsumer },
     async run({ tx, params, body, ifMatch }) {
-      return shown(await patchConsumer(tx, params.consumer_id!, body, ifMatch))
+      return respond(await patchConsumer(tx, params.consumer_id!, body, ifMatch))
     },
   }),
 ]

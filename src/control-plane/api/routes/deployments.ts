@@ -4,12 +4,12 @@ import { textField } from '../../../model/schema/fields.ts'
 import { camelCased, toWire } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
-import { found } from '../http/problem.ts'
+import { type Endpoint, endpointsTagged, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
+import { requireFound } from '../http/problem.ts'
 import { envelope, listOf, pageQuery, q, shownId, shownMoment, sortQuery } from '../schemas/fields.ts'
 import type { Services } from '../services.ts'
 
-const endpoint = tagged('deployment')
+const endpoint = endpointsTagged('deployment')
 
 const shownDeployment = z
   .object({
@@ -26,7 +26,7 @@ const shownDeployment = z
   .openapi('Deployment')
 
 async function show(tx: Transaction, deployment: Deployment, { publisher }: Services) {
-  const gateway = found(await tx.gateways.find(deployment.gatewayId), 'deployment')
+  const gateway = requireFound(await tx.gateways.find(deployment.gatewayId), 'deployment')
   const published = { version: publisher.share.version, at: publisher.publishedAt }
   return toWire(shownDeployment, {
     ...deployment,
@@ -39,7 +39,7 @@ async function show(tx: Transaction, deployment: Deployment, { publisher }: Serv
 }
 
 async function find(tx: Transaction, id: string): Promise<Deployment> {
-  return found(await tx.deployments.find(id), 'deployment')
+  return requireFound(await tx.deployments.find(id), 'deployment')
 }
 
 /** A deployment belongs to the tenant of its API; an unknown one counts as the caller's, so that the response is 404. */

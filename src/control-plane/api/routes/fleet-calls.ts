@@ -2,14 +2,14 @@
 import { MAX_FLEET_CALLS } from '../../../link/fleet-question.ts'
 import { textField } from '../../../model/schema/fields.ts'
 import { z } from '../../../model/schema/zod.ts'
-import { type Endpoint, type EndpointCall, tagged } from '../http/endpoint.ts'
-import { found, invalidField, unavailable } from '../http/problem.ts'
+import { type Endpoint, type EndpointCall, endpointsTagged } from '../http/endpoint.ts'
+import { invalidField, requireFound, unavailable } from '../http/problem.ts'
 import { presetNumber, queryNumber, shownId, shownMoment } from '../schemas/fields.ts'
 import { fleetReply, readReply, recordedCall } from '../schemas/fleet-reply.ts'
 import { type AskedGateway, mergedCalls, mergedOverview, mergedTools } from '../services/fleet-calls.ts'
 import { everyTenant } from './gateways.ts'
 
-const endpoint = tagged('call')
+const endpoint = endpointsTagged('call')
 const SERIES = 30
 /** Times are rounded up to it, so that consoles that look at the same moment share a question. */
 const ROUND_MS = 500
@@ -125,7 +125,7 @@ function tooMany() {
   return unavailable('Too many requests wait for replies from the gateways. Repeat the request later.', 1)
 }
 
-/** Of the calls before now, whose figures are merged from all gateways. */
+/** For the calls before now, whose figures are merged from all gateways. */
 async function summaries(
   { services }: Pick<EndpointCall<unknown, unknown>, 'services'>,
   { tenant, gateways }: Asked,
@@ -246,7 +246,7 @@ export const fleetCallEndpoints: readonly Endpoint[] = [
     },
     subject: everyTenant,
     async run({ tx, params, body, services }) {
-      const { id } = found(await tx.gateways.find(params.gateway_id!), 'gateway')
+      const { id } = requireFound(await tx.gateways.find(params.gateway_id!), 'gateway')
       const reply = readReply(body)
       if (reply === undefined)
         throw invalidField('content', 'must be the JSON text of an object with `calls` or `summary`.')

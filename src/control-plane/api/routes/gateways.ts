@@ -16,8 +16,8 @@ import { camelCased, toWire } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
 import { CHANGE_WORDS, CHANGED_KINDS } from '../../publisher/resource-changes.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
-import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
-import { conflict, found } from '../http/problem.ts'
+import { type Endpoint, endpointsTagged, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
+import { conflict, requireFound } from '../http/problem.ts'
 import {
   envelope,
   listOf,
@@ -29,7 +29,7 @@ import {
   wordQuery,
 } from '../schemas/fields.ts'
 
-const endpoint = tagged('gateway')
+const endpoint = endpointsTagged('gateway')
 const MAX_ROWS = 10_000
 
 const authConfig = z.strictObject({
@@ -236,7 +236,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     reach: 'platform',
     success: { status: 200, description: 'The gateway instance', schema: shownGateway },
     async run({ tx, params }) {
-      const gateway = found(await tx.gateways.find(params.gateway_id!), 'gateway')
+      const gateway = requireFound(await tx.gateways.find(params.gateway_id!), 'gateway')
       return { body: show(gateway, tx.now) }
     },
   }),
@@ -246,7 +246,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     reach: 'platform',
     success: { status: 200, description: 'The differences', schema: shownDifference },
     async run({ tx, params, services, principal, tenant }) {
-      const gateway = found(await tx.gateways.find(params.gateway_id!), 'gateway')
+      const gateway = requireFound(await tx.gateways.find(params.gateway_id!), 'gateway')
       const { publisher } = services
       const from = gateway.snapshotVersion
       const changes = from === null ? undefined : publisher.changesSince(from)
@@ -281,7 +281,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
     reach: 'platform',
     success: { description: 'The gateway instance is removed; it appears again when it connects' },
     async run({ tx, params }) {
-      const gateway = found(await tx.gateways.find(params.gateway_id!, 'exclusive'), 'gateway')
+      const gateway = requireFound(await tx.gateways.find(params.gateway_id!, 'exclusive'), 'gateway')
       const status = gatewayStatus(gateway, tx.now)
       if (status !== 'offline')
         throw conflict(

@@ -3,11 +3,11 @@
 import { calendarDay } from '../../../model/schema/fields.ts'
 import { camelCased } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
-import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { type Endpoint, endpointsTagged } from '../http/endpoint.ts'
 import { findApi } from '../services/apis.ts'
 import { metricsOf } from '../services/metrics.ts'
 
-const endpoint = tagged('metrics')
+const endpoint = endpointsTagged('metrics')
 
 const milliseconds = z.number().openapi({ example: 12.5 })
 

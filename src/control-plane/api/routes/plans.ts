@@ -3,8 +3,8 @@ import type { PlanRecord } from '../../../model/plan.ts'
 import { z } from '../../../model/schema/zod.ts'
 import type { Tenant } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type Endpoint, type Subject, type SubjectQuestion, tagged } from '../http/endpoint.ts'
-import { found, invalidField } from '../http/problem.ts'
+import { type Endpoint, endpointsTagged, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
+import { invalidField, requireFound } from '../http/problem.ts'
 import { envelope, fieldNames, listOf, pageQuery, q, sortQuery } from '../schemas/fields.ts'
 import { newPlan, planPatch, shownPlan, showPlan, storedPlanFields } from '../schemas/plan.ts'
 import {
@@ -17,7 +17,7 @@ import {
 } from '../services/plans.ts'
 import { requireWritable } from '../services/tenants.ts'
 
-const endpoint = tagged('plan')
+const endpoint = endpointsTagged('plan')
 
 /** The tenant that the body of a new plan names, by id or name. */
 async function owner(tx: Transaction, reference: unknown): Promise<Tenant | undefined> {
@@ -33,7 +33,7 @@ async function ownerOfPlan({ tx, params }: SubjectQuestion): Promise<Subject> {
   return { tenant: (await tx.tenants.find(plan.tenantId))?.name ?? plan.tenantId }
 }
 
-function shown(plan: PlanRecord) {
+function respond(plan: PlanRecord) {
   return { body: showPlan(plan), revision: plan.revision }
 }
 
@@ -59,7 +59,7 @@ export const planEndpoints: readonly Endpoint[] = [
       if (tenant !== undefined) requireWritable(tenant)
       const fields = storedPlanFields(body) as PlanFields
       const plan = await createPlan(tx, tenant?.id ?? null, body.slug, fields)
-      return { ...shown(plan), location: `/plans/${plan.id}` }
+      return { ...respond(plan), location: `/plans/${plan.id}` }
     },
   }),
   endpoint('listPlans', 'get', '/plans', {
@@ -78,7 +78,7 @@ export const planEndpoints: readonly Endpoint[] = [
     reach: 'caller',
     success: { description: 'The plan', schema: shownPlan },
     async run({ tx, params }) {
-      return shown(found(await lookUpPlan(tx, params.plan!), 'plan'))
+      return respond(requireFound(await lookUpPlan(tx, params.plan!), 'plan'))
     },
   }),
   endpoint('updatePlan', 'patch', '/plans/{plan}', {
@@ -91,7 +91,7 @@ export const planEndpoints: readonly Endpoint[] = [
     success: { description: 'The changed plan', schema: shownPlan },
     subject: ownerOfPlan,
     async run({ tx, params, body, ifMatch }) {
-      return shown(await patchPlan(tx, params.plan!, storedPlanFields(body), ifMatch))
+      return respond(await patchPlan(tx, params.plan!, storedPlanFields(body), ifMatch))
     },
   }),
   endpoint('deletePlan', 'delete', '/plans/{plan}', {

@@ -2,12 +2,12 @@
 
 import { count, shaped, textField } from '../../../model/schema/fields.ts'
 import { z } from '../../../model/schema/zod.ts'
-import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { type Endpoint, endpointsTagged } from '../http/endpoint.ts'
 import { conflict, unavailable } from '../http/problem.ts'
 import { shownMoment } from '../schemas/fields.ts'
 import type { Services } from '../services.ts'
 
-const endpoint = tagged('policy')
+const endpoint = endpointsTagged('policy')
 
 const MAX_FILES = 200
 const MAX_FILE_CHARS = 200_000
@@ -187,7 +187,7 @@ async function orConflict<T>(work: Promise<T>): Promise<T> {
 }
 
 /** @throws Problem with the reason for which it was not done */
-async function done(work: Promise<string | undefined>): Promise<void> {
+async function requireSuccess(work: Promise<string | undefined>): Promise<void> {
   const reason = await orConflict(work)
   if (reason !== undefined) throw conflict(reason)
 }
@@ -256,7 +256,7 @@ export const policyEndpoints: readonly Endpoint[] = [
       return {
         recorded: { id: body.revision, after: { candidate: body.revision } },
         async afterwards() {
-          await done(workshop.shadow(body.revision))
+          await requireSuccess(workshop.shadow(body.revision))
           return { revision: body.revision }
         },
       }
@@ -273,11 +273,11 @@ export const policyEndpoints: readonly Endpoint[] = [
       const workshop = workshopOf(services)
       // a repetition after a lost response has the same result
       const isInForce = workshop.revision === body.revision
-      if (!isInForce) await done(workshop.obstacle(body.revision))
+      if (!isInForce) await requireSuccess(workshop.obstacle(body.revision))
       return {
         recorded: changeTo(body.revision, workshop.revision),
         async afterwards() {
-          if (!isInForce) await done(workshop.promote(body.revision))
+          if (!isInForce) await requireSuccess(workshop.promote(body.revision))
           return { revision: workshop.revision }
         },
       }
@@ -299,7 +299,7 @@ export const policyEndpoints: readonly Endpoint[] = [
       return {
         recorded: changeTo(body.revision, workshop.revision),
         async afterwards() {
-          await done(workshop.rollBack(body.revision))
+          await requireSuccess(workshop.rollBack(body.revision))
           return { revision: workshop.revision }
         },
       }

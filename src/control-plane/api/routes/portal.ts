@@ -5,7 +5,7 @@ import { camelCased } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
 import { VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type Endpoint, type EndpointCall, tagged } from '../http/endpoint.ts'
+import { type Endpoint, type EndpointCall, endpointsTagged } from '../http/endpoint.ts'
 import { notFound } from '../http/problem.ts'
 import { listOf, pageQuery, q, sortQuery, wordQuery } from '../schemas/fields.ts'
 import { shownPortalApi, shownPublicApi, showPortalApi, showPublicApi } from '../schemas/shown-api.ts'
@@ -13,7 +13,7 @@ import { apiChangelog } from '../services/changelog.ts'
 import type { Services } from '../services.ts'
 import { listApis } from './apis.ts'
 
-const endpoint = tagged('portal')
+const endpoint = endpointsTagged('portal')
 /** The catalog does not list retired APIs. */
 const OFFERED = ['active', 'deprecated'] as const
 const filters = {

@@ -5,7 +5,7 @@ import { camelCased, toWire } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
 import { VISITED_TENANTS } from '../../../model/tenant.ts'
 import type { Transaction } from '../../store/store.ts'
-import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { type Endpoint, endpointsTagged } from '../http/endpoint.ts'
 import { notFound } from '../http/problem.ts'
 import { booleanQuery, envelope, fieldNames, listOf, pageQuery, q, sortQuery } from '../schemas/fields.ts'
 import {
@@ -20,18 +20,18 @@ import { GOVERNED_PRODUCT } from '../services/governed-fields.ts'
 import { migrateToProduct } from '../services/migrate-subscriptions.ts'
 import { createProduct, deleteProduct, findProduct, patchProduct } from '../services/products.ts'
 
-const endpoint = tagged('product')
+const endpoint = endpointsTagged('product')
 const ALL = '/tenants/{tenant_id}/products'
 const ONE = `${ALL}/{product_id}`
 const filters = { ...pageQuery, sort: sortQuery('slug', 'name', 'updated_at'), q }
 
-function shown(product: Product) {
+function respond(product: Product) {
   return { body: toWire(shownProduct, product), revision: product.revision }
 }
 
 /** Products as the catalog shows them: without the APIs that it does not show, to visitors only with public ones. */
 async function inCatalog(tx: Transaction, products: readonly Product[], to: 'users' | 'visitors' = 'users') {
-  const named = await tx.apis.named([...new Set(products.flatMap(({ apiIds }) => apiIds))])
+  const named = await tx.apis.listByIds([...new Set(products.flatMap(({ apiIds }) => apiIds))])
   const shownApis = new Map(
     named
       .filter(({ portalVisibility, status }) => portalVisibility && status !== 'retired')
@@ -58,7 +58,7 @@ export const productEndpoints: readonly Endpoint[] = [
     async run({ tx, tenant, body }) {
       const { slug, ...fields } = camelCased(body)
       const product = await createProduct(tx, tenant!.id, slug, fields)
-      return { ...shown(product), location: `/tenants/${tenant!.id}/products/${product.id}` }
+      return { ...respond(product), location: `/tenants/${tenant!.id}/products/${product.id}` }
     },
   }),
   endpoint('listProducts', 'get', ALL, {
@@ -75,7 +75,7 @@ export const productEndpoints: readonly Endpoint[] = [
     summary: 'Read a product',
     action: 'control.products.read',
     success: { description: 'The product', schema: shownProduct },
-    run: async ({ tx, params }) => shown(await findProduct(tx, params.product_id!)),
+    run: async ({ tx, params }) => respond(await findProduct(tx, params.product_id!)),
   }),
   endpoint('updateProduct', 'patch', ONE, {
     summary: 'Change a product; a new list of APIs also applies to existing subscriptions',
@@ -87,7 +87,7 @@ export const productEndpoints: readonly Endpoint[] = [
     success: { description: 'The changed product', schema: shownProduct },
     async run({ tx, tenant, params, body, ifMatch, authorize }) {
       const ask = (action: string) => authorize(action, tenant!.name)
-      return shown(await patchProduct(tx, params.product_id!, camelCased(body), ifMatch, ask))
+      return respond(await patchProduct(tx, params.product_id!, camelCased(body), ifMatch, ask))
     },
   }),
   endpoint('migrateProductSubscriptions', 'post', `${ONE}/migrate`, {

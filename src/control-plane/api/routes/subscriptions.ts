@@ -14,9 +14,9 @@ import type { Transaction } from '../../store/store.ts'
 import {
   type Endpoint,
   type EndpointResult,
+  endpointsTagged,
   type Subject,
   type SubjectQuestion,
-  tagged,
 } from '../http/endpoint.ts'
 import { invalidField, Problem } from '../http/problem.ts'
 import { envelope, fieldNames, listOf, pageQuery, q, sortQuery, wordQuery } from '../schemas/fields.ts'
@@ -46,7 +46,7 @@ import {
 import { currentUsage } from '../services/usage.ts'
 import { subjectOfSubscription } from './subscription-subject.ts'
 
-const endpoint = tagged('subscription')
+const endpoint = endpointsTagged('subscription')
 
 /** Shows each of them with the prefix of its key, or with the whole key that was just created. */
 async function showAll(
@@ -55,7 +55,7 @@ async function showAll(
   keys: ReadonlyMap<string, string> = new Map(),
 ) {
   const prefixes = await tx.keys.prefixesOf(subscriptions.map(({ id }) => id))
-  const consumers = await tx.consumers.named(
+  const consumers = await tx.consumers.listNames(
     subscriptions.map(({ tenantId, application }) => ({ tenantId, subject: application })),
   )
   const applicationNames = new Map(
@@ -72,7 +72,7 @@ async function showAll(
   })
 }
 
-async function shown(tx: Transaction, subscription: Subscription, key?: string): Promise<EndpointResult> {
+async function respond(tx: Transaction, subscription: Subscription, key?: string): Promise<EndpointResult> {
   const keys = new Map(key === undefined ? [] : [[subscription.id, key]])
   const [body] = await showAll(tx, [subscription], keys)
   const result = { body, revision: subscription.revision }
@@ -175,7 +175,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
       const request = { ...fields, ...subscriber, plan: body.plan, ttlSeconds, expiresAt, applicationName }
       const { subscription, key } = await requestSubscription(tx, tenant!.id, request)
       const location = `/tenants/${tenant!.id}/subscriptions/${subscription.id}`
-      return { ...(await shown(tx, subscription, key)), location }
+      return { ...(await respond(tx, subscription, key)), location }
     },
   }),
   endpoint('listTenantSubscriptions', 'get', '/tenants/{tenant_id}/subscriptions', {
@@ -191,7 +191,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     action: 'control.subscriptions.read',
     success: { description: 'The subscription', schema: shownSubscription },
     subject: ownedBy,
-    run: async ({ tx, params }) => shown(tx, await findSubscription(tx, params.subscription_id!)),
+    run: async ({ tx, params }) => respond(tx, await findSubscription(tx, params.subscription_id!)),
   }),
   endpoint('approveSubscription', 'post', `${ONE}/approve`, {
     summary: 'Approve a pending subscription, or the requested plan of an approved or suspended subscription',
@@ -206,7 +206,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     async run({ tx, params, body }) {
       const pending = await findSubscription(tx, params.subscription_id!, 'lock')
       const { subscription, key } = await approveSubscription(tx, pending, camelCased(body))
-      return shown(tx, subscription, key)
+      return respond(tx, subscription, key)
     },
   }),
   endpoint('approveSubscriptions', 'post', `${ALL}/approve`, {
@@ -251,7 +251,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
         ...(plan === undefined ? {} : await planChange(tx, subscription, plan, mayApprove)),
         ...(expiresAt === undefined ? {} : { expiresAt: expiresAt === null ? null : new Date(expiresAt) }),
       }
-      return shown(tx, await changeSubscription(tx, subscription, patch as SubscriptionChange, ifMatch))
+      return respond(tx, await changeSubscription(tx, subscription, patch as SubscriptionChange, ifMatch))
     },
   }),
   endpoint('rejectSubscription', 'post', `${ONE}/reject`, {
@@ -261,7 +261,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: 'The subscription', schema: shownSubscription },
     async run({ tx, params, body }) {
       const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
-      return shown(tx, await rejectSubscription(tx, subscription, body.reason))
+      return respond(tx, await rejectSubscription(tx, subscription, body.reason))
     },
   }),
   endpoint('suspendSubscription', 'post', `${ONE}/suspend`, {
@@ -272,7 +272,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: 'The suspended subscription', schema: shownSubscription },
     async run({ tx, params, body }) {
       const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
-      return shown(tx, await suspendSubscription(tx, subscription, body.reason ?? null))
+      return respond(tx, await suspendSubscription(tx, subscription, body.reason ?? null))
     },
   }),
   endpoint('resumeSubscription', 'post', `${ONE}/resume`, {
@@ -281,7 +281,7 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     success: { status: 200, description: 'The resumed subscription', schema: shownSubscription },
     async run({ tx, params }) {
       const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
-      return shown(tx, await resumeSubscription(tx, subscription))
+      return respond(tx, await resumeSubscription(tx, subscription))
     },
   }),
   endpoint('revokeSubscription', 'delete', ONE, {

@@ -13,7 +13,7 @@ import {
 } from '../../../model/schema/tenant.ts'
 import { z } from '../../../model/schema/zod.ts'
 import { TENANT_STATUSES, type Tenant } from '../../../model/tenant.ts'
-import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { type Endpoint, endpointsTagged } from '../http/endpoint.ts'
 import {
   envelope,
   fieldNames,
@@ -66,11 +66,11 @@ function showTenant(tenant: Tenant, { gatewayUrl }: Services) {
   })
 }
 
-function shown(tenant: Tenant, services: Services) {
+function respond(tenant: Tenant, services: Services) {
   return { body: showTenant(tenant, services), revision: tenant.revision }
 }
 
-const endpoint = tagged('tenant')
+const endpoint = endpointsTagged('tenant')
 
 export const tenantEndpoints: readonly Endpoint[] = [
   endpoint('createTenant', 'post', '/tenants', {
@@ -82,7 +82,7 @@ export const tenantEndpoints: readonly Endpoint[] = [
     success: { description: 'The tenant, with the status `provisioning`', schema: shownTenant },
     async run({ tx, body, services }) {
       const tenant = await createTenant(tx, { ...camelCased(body), adminEmail: body.admin_email ?? null })
-      return { ...shown(tenant, services), location: `/tenants/${tenant.id}` }
+      return { ...respond(tenant, services), location: `/tenants/${tenant.id}` }
     },
   }),
   endpoint('listTenants', 'get', '/tenants', {
@@ -107,7 +107,7 @@ export const tenantEndpoints: readonly Endpoint[] = [
     action: 'control.tenants.read',
     success: { description: 'The tenant', schema: shownTenant },
     async run({ tenant, services }) {
-      return shown(tenant!, services)
+      return respond(tenant!, services)
     },
   }),
   endpoint('updateTenant', 'patch', '/tenants/{tenant_id}', {
@@ -119,7 +119,7 @@ export const tenantEndpoints: readonly Endpoint[] = [
     success: { description: 'The changed tenant', schema: shownTenant },
     async run({ tx, tenant, body, ifMatch, services }) {
       const patch = { ...camelCased(body), settings: body.settings && camelCased(body.settings) }
-      return shown(await patchTenant(tx, tenant!.id, patch, ifMatch), services)
+      return respond(await patchTenant(tx, tenant!.id, patch, ifMatch), services)
     },
   }),
   endpoint('deleteTenant', 'delete', '/tenants/{tenant_id}', {

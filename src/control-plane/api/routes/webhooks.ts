@@ -5,7 +5,7 @@ import { camelCased } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
 import type { Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES } from '../../../model/webhook-delivery.ts'
-import { type Endpoint, tagged } from '../http/endpoint.ts'
+import { type Endpoint, endpointsTagged } from '../http/endpoint.ts'
 import {
   booleanQuery,
   envelope,
@@ -36,14 +36,14 @@ import {
   sendTest,
 } from '../services/webhooks.ts'
 
-const endpoint = tagged('webhook')
+const endpoint = endpointsTagged('webhook')
 const ALL = '/tenants/{tenant_id}/webhooks'
 const ONE = `${ALL}/{webhook_id}`
 const DELIVERIES = `${ONE}/deliveries`
 
 const testRequest = z.strictObject({ event_type: word(WEBHOOK_EVENT_KINDS) }).openapi('WebhookTest')
 
-function shown(webhook: Webhook) {
+function respond(webhook: Webhook) {
   return { body: showWebhook(webhook), revision: webhook.revision }
 }
 
@@ -58,7 +58,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
       requireHttps(body.url, services)
       const { secret, ...fields } = camelCased(body)
       const webhook = await createWebhook(tx, tenant!.id, { ...fields, keysOf: keysOf(principal) }, secret)
-      return { ...shown(webhook), location: `/tenants/${tenant!.id}/webhooks/${webhook.id}` }
+      return { ...respond(webhook), location: `/tenants/${tenant!.id}/webhooks/${webhook.id}` }
     },
   }),
   endpoint('listWebhooks', 'get', ALL, {
@@ -80,7 +80,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     summary: 'Read a webhook',
     action: 'control.webhooks.read',
     success: { description: 'The webhook, without its secret', schema: shownWebhook },
-    run: async ({ tx, params }) => shown(await findWebhook(tx, params.webhook_id!)),
+    run: async ({ tx, params }) => respond(await findWebhook(tx, params.webhook_id!)),
   }),
   endpoint('updateWebhook', 'patch', ONE, {
     summary:
@@ -94,7 +94,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
       requireHttps(body.url, services)
       const { secret, ...patch } = camelCased(body)
       const id = params.webhook_id!
-      return shown(await patchWebhook(tx, id, patch, secret, keysOf(principal), ifMatch))
+      return respond(await patchWebhook(tx, id, patch, secret, keysOf(principal), ifMatch))
     },
   }),
   endpoint('deleteWebhook', 'delete', ONE, {

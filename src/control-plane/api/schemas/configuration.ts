@@ -146,7 +146,7 @@ export type ConfigurationTree = z.output<typeof configurationTree>
 
 /** A resource with the content that its fields only represent. */
 export interface TreeResource extends Resource {
-  /** Of an API: its OpenAPI document. */
+  /** For an API: its OpenAPI document. */
   readonly spec?: unknown
 }
 

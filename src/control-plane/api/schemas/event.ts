@@ -27,7 +27,7 @@ interface Described {
   readonly summary: string
   /** Absent: `data` describes a subscription. */
   readonly about?: 'webhook'
-  /** Of `data`, beside those that every event has. */
+  /** For `data`, beside those that every event has. */
   readonly fields: z.ZodRawShape
 }
 

@@ -8,7 +8,7 @@ import { z } from '../../../model/schema/zod.ts'
 const MAX_CONTENT = 900_000
 const MAX_GROUPS = 200
 const MAX_PARTS = 100
-/** Of the 1,152 of `model/latency-histogram.ts`, each with its calls. */
+/** For the 1,152 of `model/latency-histogram.ts`, each with its calls. */
 const MAX_BUCKETS = 2_304
 
 const number = z.number().openapi({ example: 12.5 })

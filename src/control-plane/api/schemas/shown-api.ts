@@ -112,7 +112,7 @@ export interface ShowApi {
   readonly changelog?: readonly ApiChange[]
 }
 
-function shown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus, tools, changelog }: ShowApi) {
+function toShown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus, tools, changelog }: ShowApi) {
   return {
     ...api,
     tenant: tenantName,
@@ -146,13 +146,13 @@ function parseSpec(spec: string | null): unknown {
 }
 
 export function showPortalApi(api: Api, options: ShowApi) {
-  return toWire(shownPortalApi, shown(api, options))
+  return toWire(shownPortalApi, toShown(api, options))
 }
 
 export function showPublicApi(api: Api, options: ShowApi) {
-  return toWire(shownPublicApi, shown(api, options))
+  return toWire(shownPublicApi, toShown(api, options))
 }
 
 export function showApi(api: Api, options: ShowApi) {
-  return toWire(shownApi, shown(api, options))
+  return toWire(shownApi, toShown(api, options))
 }

@@ -4,7 +4,7 @@ import { generateApiKey } from '../../../identity/api-key-format.ts'
 import { type ApiKey, revokeKey, rotateKey } from '../../../model/api-key.ts'
 import type { Subscription } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'
-import { conflict, found, invalidField } from '../http/problem.ts'
+import { conflict, invalidField, requireFound } from '../http/problem.ts'
 import { newRecord } from './records.ts'
 import { eventOf } from './subscription-event.ts'
 
@@ -64,8 +64,8 @@ export async function issueKey(
 
 /** @throws Problem not_found, conflict for a key or a subscription that is no longer valid */
 export async function rotate(tx: Transaction, id: string, graceMs: number): Promise<IssuedKey> {
-  const current = found(await tx.keys.find(id, 'lock'), 'API key')
-  const subscription = found(await tx.subscriptions.find(current.subscriptionId), 'API key')
+  const current = requireFound(await tx.keys.find(id, 'lock'), 'API key')
+  const subscription = requireFound(await tx.subscriptions.find(current.subscriptionId), 'API key')
   if (subscription.status !== 'approved') {
     throw conflict(`The subscription is ${subscription.status}; its keys cannot be rotated.`)
   }
@@ -80,7 +80,7 @@ export async function rotate(tx: Transaction, id: string, graceMs: number): Prom
 
 /** Repeating it changes nothing. @throws Problem not_found */
 export async function revokeOne(tx: Transaction, id: string): Promise<void> {
-  await revokeIfLive(tx, found(await tx.keys.find(id, 'lock'), 'API key'))
+  await revokeIfLive(tx, requireFound(await tx.keys.find(id, 'lock'), 'API key'))
 }
 
 export async function revokeKeysOf(tx: Transaction, subscriptionId: string): Promise<void> {

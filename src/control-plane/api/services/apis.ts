@@ -13,11 +13,11 @@ import {
 import { EXCHANGE_REFUSED } from '../../../net/egress/oauth/exchange-endpoints.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, found, invalidField, unavailable } from '../http/problem.ts'
+import { conflict, invalidField, requireFound, unavailable } from '../http/problem.ts'
 import type { Services } from '../services.ts'
 import { type AskPolicy, GOVERNED_API, requireGovernance, ungoverned } from './governed-fields.ts'
 import { withdrawFromProducts } from './products.ts'
-import { newRecord, type Patch, patched } from './records.ts'
+import { applyPatch, newRecord, type Patch } from './records.ts'
 import { revokeSubscription } from './subscriptions.ts'
 
 export type ApiFields = Pick<
@@ -97,7 +97,7 @@ function requireFittingType(api: Api): void {
 
 /** @throws Problem not_found */
 export async function findApi(tx: Transaction, id: string): Promise<Api> {
-  return found(await tx.apis.find(id), 'API')
+  return requireFound(await tx.apis.find(id), 'API')
 }
 
 /** @throws Problem forbidden, not_found, precondition_failed, validation_error, conflict for an invalid status change or a taken address */
@@ -110,17 +110,17 @@ export async function patchApi(
 ): Promise<Api> {
   const claims = patch.path !== undefined || patch.version !== undefined || patch.versioning !== undefined
   // another change of an address changes this API too, once it has the tenant
-  if (claims) await lockAddresses(tx, found(await tx.apis.find(id), 'API').tenantId)
+  if (claims) await lockAddresses(tx, requireFound(await tx.apis.find(id), 'API').tenantId)
   // subscriptions that are being created are found below, or see the change
   const mayRevoke = patch.status !== undefined || patch.sharedWith !== undefined
-  const api = found(await tx.apis.find(id, mayRevoke ? 'exclusive' : 'lock'), 'API')
+  const api = requireFound(await tx.apis.find(id, mayRevoke ? 'exclusive' : 'lock'), 'API')
   const { status = api.status, sharedWith, ...fields } = patch
-  await requireGovernance(GOVERNED_API, api, patched(api, fields), ask)
+  await requireGovernance(GOVERNED_API, api, applyPatch(api, fields), ask)
   checkIfMatch(ifMatch, api.revision)
   const move = moveApi(api, status, tx.now)
   if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])
   const sharing = sharedWith && (await sharingOf(tx, api.tenantId, sharedWith))
-  const wanted = patched(move.value, { ...fields, sharing })
+  const wanted = applyPatch(move.value, { ...fields, sharing })
   requireFittingType(wanted)
   if (apiKeyOf(wanted) !== apiKeyOf(api) || wanted.versioning !== api.versioning)
     await claimAddress(tx, wanted)
@@ -170,7 +170,7 @@ async function lockAddresses(tx: Transaction, tenantId: string): Promise<void> {
 
 /** Removes the API from the gateways and revokes its subscriptions. @throws Problem not_found */
 export async function deleteApi(tx: Transaction, id: string): Promise<void> {
-  const api = found(await tx.apis.find(id, 'exclusive'), 'API')
+  const api = requireFound(await tx.apis.find(id, 'exclusive'), 'API')
   for (const subscription of await tx.subscriptions.openOf({ apiId: id })) {
     await revokeSubscription(tx, subscription, 'The API was deleted.', api)
   }

@@ -7,7 +7,7 @@ export const API_CHANGES = ['published', 'version', 'status', 'document', 'descr
 export interface ApiChange {
   readonly at: Date
   readonly kind: (typeof API_CHANGES)[number]
-  /** Of version and status. */
+  /** For version and status. */
   readonly from: string | null
   readonly to: string | null
 }

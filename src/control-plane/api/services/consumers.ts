@@ -2,8 +2,8 @@
 import type { Consumer } from '../../../model/consumer.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { found, invalidField } from '../http/problem.ts'
-import { newRecord, type Patch, patched } from './records.ts'
+import { invalidField, requireFound } from '../http/problem.ts'
+import { applyPatch, newRecord, type Patch } from './records.ts'
 
 /** As patches accept it. */
 const MAX_NAME_CHARS = 100
@@ -44,11 +44,11 @@ export async function patchConsumer(
   patch: Patch<ConsumerFields>,
   ifMatch: string,
 ): Promise<Consumer> {
-  const consumer = found(await tx.consumers.find(id, 'lock'), 'consumer')
+  const consumer = requireFound(await tx.consumers.find(id, 'lock'), 'consumer')
   checkIfMatch(ifMatch, consumer.revision)
   if (typeof patch.plan === 'string' && (await tx.plans.bySlug(patch.plan)) === undefined)
     throw invalidField('plan', 'must be the slug of a plan that exists.')
-  const updated = await tx.consumers.update(patched(consumer, patch))
+  const updated = await tx.consumers.update(applyPatch(consumer, patch))
   announce(tx, 'consumer.updated', updated)
   return updated
 }

@@ -2,10 +2,10 @@
 import { type Api, isSharedWith } from '../../../model/api.ts'
 import { migrate, type Subscription, type SubscriptionTarget } from '../../../model/subscription.ts'
 import type { Transaction } from '../../store/store.ts'
-import { conflict, found, invalidField } from '../http/problem.ts'
+import { conflict, invalidField, requireFound } from '../http/problem.ts'
 import { eventOf } from './subscription-event.ts'
 
-/** Of one call. */
+/** For one call. */
 const MAX_MIGRATED = 1000
 
 interface Selection {
@@ -29,7 +29,7 @@ interface Move {
   readonly isOpenTo: (subscriberTenantId: string) => boolean
   /** Read once for all events; undefined: it is a product. */
   readonly api: Api | undefined
-  /** Of the event, beside the reason. */
+  /** For the event, beside the reason. */
   readonly data: { readonly [field: string]: string }
 }
 
@@ -40,7 +40,7 @@ export async function migrateToApi(
   toApiId: string,
   selection: Selection,
 ): Promise<Migration> {
-  const from = found(await tx.apis.find(fromApiId), 'API')
+  const from = requireFound(await tx.apis.find(fromApiId), 'API')
   const to = await tx.apis.find(toApiId)
   if (to === undefined || to.tenantId !== from.tenantId)
     throw invalidField('to_api_id', 'must be the id of an API of this tenant.')
@@ -66,7 +66,7 @@ export async function migrateToProduct(
   toProductId: string,
   selection: Selection,
 ): Promise<Migration> {
-  const from = found(await tx.products.find(fromProductId), 'product')
+  const from = requireFound(await tx.products.find(fromProductId), 'product')
   const to = await tx.products.find(toProductId)
   if (to === undefined || to.tenantId !== from.tenantId)
     throw invalidField('to_product_id', 'must be the id of a product of this tenant.')

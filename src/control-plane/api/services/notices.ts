@@ -7,7 +7,7 @@ const EXPIRY_NOTICE_MS = 7 * 86_400_000
 
 /** Announces subscriptions that expire soon, at most `limit`, each expiry date once. Returns how many were found. */
 export async function announceExpiring(store: Store, limit: number): Promise<number> {
-  const near = await store.write(EVERY_TENANT, tx => tx.subscriptions.expiring(EXPIRY_NOTICE_MS, limit))
+  const near = await store.write(EVERY_TENANT, tx => tx.subscriptions.listExpiring(EXPIRY_NOTICE_MS, limit))
   for (const { id, tenantId, expiresAt } of near) {
     await store.write(tenantId, async tx => {
       const current = await tx.subscriptions.find(id, 'lock')
@@ -23,7 +23,7 @@ export async function announceExpiring(store: Store, limit: number): Promise<num
 
 /** The same of keys. */
 export async function announceExpiringKeys(store: Store, limit: number): Promise<number> {
-  const near = await store.write(EVERY_TENANT, tx => tx.keys.expiring(EXPIRY_NOTICE_MS, limit))
+  const near = await store.write(EVERY_TENANT, tx => tx.keys.listExpiring(EXPIRY_NOTICE_MS, limit))
   for (const { id, tenantId, expiresAt } of near) {
     await store.write(tenantId, async tx => {
       const current = await tx.keys.find(id, 'lock')

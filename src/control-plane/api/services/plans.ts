@@ -3,8 +3,8 @@ import { isId } from '../../../model/id.ts'
 import type { PlanRecord } from '../../../model/plan.ts'
 import { StoreConflict, type Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, found, notFound, Problem } from '../http/problem.ts'
-import { newRecord, type Patch, patched } from './records.ts'
+import { conflict, notFound, Problem, requireFound } from '../http/problem.ts'
+import { applyPatch, newRecord, type Patch } from './records.ts'
 
 export type PlanFields = Pick<
   PlanRecord,
@@ -43,16 +43,16 @@ export async function patchPlan(
   patch: Patch<PlanFields>,
   ifMatch: string,
 ): Promise<PlanRecord> {
-  const plan = await locked(tx, reference)
+  const plan = await lockPlan(tx, reference)
   checkIfMatch(ifMatch, plan.revision)
-  const updated = await tx.plans.update(patched(plan, patch))
+  const updated = await tx.plans.update(applyPatch(plan, patch))
   announce(tx, 'plan.updated', updated)
   return updated
 }
 
 /** @throws Problem not_found, forbidden, conflict while a subscription, a consumer or a product uses it */
 export async function deletePlan(tx: Transaction, reference: string): Promise<void> {
-  const plan = await locked(tx, reference)
+  const plan = await lockPlan(tx, reference)
   if (await tx.plans.inUse(plan))
     throw conflict(
       'The plan is in use. Assign another plan to each subscription, consumer and product that uses the plan, then repeat the request.',
@@ -62,8 +62,8 @@ export async function deletePlan(tx: Transaction, reference: string): Promise<vo
 }
 
 /** @throws Problem not_found, forbidden for a global plan when the caller acts for one tenant */
-async function locked(tx: Transaction, reference: string): Promise<PlanRecord> {
-  const visible = found(await lookUpPlan(tx, reference), 'plan')
+async function lockPlan(tx: Transaction, reference: string): Promise<PlanRecord> {
+  const visible = requireFound(await lookUpPlan(tx, reference), 'plan')
   const plan = await tx.plans.find(visible.id, 'lock')
   if (plan !== undefined) return plan
   // Row-level security lets every tenant read a global plan and none lock it.

@@ -3,9 +3,9 @@ import type { ApiStatus } from '../../../model/api.ts'
 import type { Product } from '../../../model/product.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { type FieldFault, found, invalid } from '../http/problem.ts'
+import { type FieldFault, invalid, requireFound } from '../http/problem.ts'
 import { type AskPolicy, GOVERNED_PRODUCT, requireGovernance } from './governed-fields.ts'
-import { newRecord, type Patch, patched } from './records.ts'
+import { applyPatch, newRecord, type Patch } from './records.ts'
 import { revokeSubscription } from './subscriptions.ts'
 
 type ProductFields = Pick<Product, 'name' | 'description' | 'plan' | 'apiIds' | 'portalVisibility'>
@@ -30,7 +30,7 @@ export async function createProduct(
 
 /** @throws Problem not_found */
 export async function findProduct(tx: Transaction, id: string): Promise<Product> {
-  return found(await tx.products.find(id), 'product')
+  return requireFound(await tx.products.find(id), 'product')
 }
 
 /**
@@ -46,8 +46,8 @@ export async function patchProduct(
 ): Promise<Product> {
   // before the product, in the order in which the deletion of an API locks them
   const apis = await lockApis(tx, patch.apiIds)
-  const product = found(await tx.products.find(id, 'lock'), 'product')
-  const wanted = patched(product, patch)
+  const product = requireFound(await tx.products.find(id, 'lock'), 'product')
+  const wanted = applyPatch(product, patch)
   await requireGovernance(GOVERNED_PRODUCT, product, wanted, ask)
   checkIfMatch(ifMatch, product.revision)
   await requireParts(tx, patch, apis, product.apiIds)
@@ -58,7 +58,7 @@ export async function patchProduct(
 
 /** Revokes its subscriptions. @throws Problem not_found */
 export async function deleteProduct(tx: Transaction, id: string): Promise<void> {
-  const product = found(await tx.products.find(id, 'exclusive'), 'product')
+  const product = requireFound(await tx.products.find(id, 'exclusive'), 'product')
   for (const subscription of await tx.subscriptions.openOf({ productId: id }))
     await revokeSubscription(tx, subscription, 'The product was deleted.')
   await tx.products.remove(id)
@@ -77,7 +77,7 @@ type LockedApis = ReadonlyMap<string, { readonly status: ApiStatus }>
 
 /** By id; none of them is deleted meanwhile. */
 async function lockApis(tx: Transaction, ids: readonly string[] = []): Promise<LockedApis> {
-  return new Map((await tx.apis.named(ids, 'lock')).map(api => [api.id, api]))
+  return new Map((await tx.apis.listByIds(ids, 'lock')).map(api => [api.id, api]))
 }
 
 async function requireParts(

@@ -5,7 +5,7 @@ import type { Transaction } from '../../store/store.ts'
 export type Patch<T> = { readonly [K in keyof T]?: T[K] | undefined }
 
 /** A field that is undefined in the patch stays as it is. */
-export function patched<T extends object>(record: T, patch: NoInfer<Patch<T>>): T {
+export function applyPatch<T extends object>(record: T, patch: NoInfer<Patch<T>>): T {
   const given = Object.entries(patch).filter(([, value]) => value !== undefined)
   return { ...record, ...(Object.fromEntries(given) as Partial<T>) }
 }

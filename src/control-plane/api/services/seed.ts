@@ -1,7 +1,7 @@
 /** Creates the missing tenants and consumers of a seed. The caller names them. */
 import { systemOrigin } from '../../../model/audit.ts'
 import type { Tier } from '../../../model/schema/tenant.ts'
-import { audited } from '../../store/audited.ts'
+import { recordActions } from '../../store/audited.ts'
 import { EVERY_TENANT, type Store } from '../../store/store.ts'
 import { ensureConsumer, patchConsumer } from './consumers.ts'
 import { createTenant } from './tenants.ts'
@@ -22,10 +22,10 @@ export async function seedTenants(store: Store, tenants: readonly SeededTenant[]
       EVERY_TENANT,
       async tx =>
         (await tx.tenants.resolve(name)) ??
-        createTenant(audited(tx, SEED), { name, tier, adminEmail: null, region: 'default' }),
+        createTenant(recordActions(tx, SEED), { name, tier, adminEmail: null, region: 'default' }),
     )
     await store.write(tenant.id, async plain => {
-      const tx = audited(plain, SEED)
+      const tx = recordActions(plain, SEED)
       for (const [subject, plan] of Object.entries(consumers)) {
         if ((await tx.consumers.bySubject(subject)) !== undefined) continue
         await patchConsumer(tx, (await ensureConsumer(tx, tenant.id, subject)).id, { plan }, '')

@@ -17,11 +17,11 @@ import {
   suspend,
 } from '../../../model/subscription.ts'
 import type { Transition } from '../../../model/transition.ts'
-import { audited } from '../../store/audited.ts'
+import { recordActions } from '../../store/audited.ts'
 import type { Locking } from '../../store/repositories.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, type FieldFault, found, invalid } from '../http/problem.ts'
+import { conflict, type FieldFault, invalid, requireFound } from '../http/problem.ts'
 import { issueKey, revokeKeysOf } from './api-keys.ts'
 import { ensureConsumer } from './consumers.ts'
 import { newRecord } from './records.ts'
@@ -40,7 +40,7 @@ type SubscriptionRequest = Pick<
 > & {
   /** undefined: that of the product. */
   readonly plan: string | undefined
-  /** Of a new consumer; undefined: the application. */
+  /** Application name of a new consumer; undefined: the application. */
   readonly applicationName?: string | undefined
 }
 
@@ -100,7 +100,7 @@ export async function findSubscription(
   id: string,
   locking?: Locking,
 ): Promise<Subscription> {
-  return found(await tx.subscriptions.find(id, locking), 'subscription')
+  return requireFound(await tx.subscriptions.find(id, locking), 'subscription')
 }
 
 /** Approves the subscription, with its first key when there is none, or the plan that it requests. @throws Problem conflict for an invalid status change */
@@ -225,7 +225,7 @@ export async function expireDue(store: Store, limit: number): Promise<number> {
   let expired = 0
   for (const { id, tenantId } of due) {
     expired += await store.write(tenantId, async plain => {
-      const tx = audited(plain, systemOrigin('system.subscriptions.expire'))
+      const tx = recordActions(plain, systemOrigin('system.subscriptions.expire'))
       const current = await tx.subscriptions.find(id, 'lock')
       if (current === undefined) return 0
       const move = expire(current, tx.now)

@@ -6,7 +6,7 @@ import type { TenantSettings, Tier } from '../../../model/schema/tenant.ts'
 import { moveTenant, type Tenant, type TenantStatus } from '../../../model/tenant.ts'
 import { EVERY_TENANT, type Store, type Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, found } from '../http/problem.ts'
+import { conflict, requireFound } from '../http/problem.ts'
 import { newRecord } from './records.ts'
 import { revokeSubscription } from './subscriptions.ts'
 
@@ -43,7 +43,10 @@ export async function patchTenant(
   patch: TenantPatch,
   ifMatch: string,
 ): Promise<Tenant> {
-  const tenant = found(await tx.tenants.find(id, patch.status === undefined ? 'lock' : 'exclusive'), 'tenant')
+  const tenant = requireFound(
+    await tx.tenants.find(id, patch.status === undefined ? 'lock' : 'exclusive'),
+    'tenant',
+  )
   checkIfMatch(ifMatch, tenant.revision)
   requireWritable(tenant)
   const move = moveTenant(tenant, patch.status ?? tenant.status)
@@ -60,7 +63,7 @@ export async function patchTenant(
 
 /** Revokes the subscriptions and removes the tenant from the gateways; its row is deleted once no gateway serves it. Idempotent. */
 export async function deleteTenant(tx: Transaction, id: string): Promise<void> {
-  const move = moveTenant(found(await tx.tenants.find(id, 'exclusive'), 'tenant'), 'deleting')
+  const move = moveTenant(requireFound(await tx.tenants.find(id, 'exclusive'), 'tenant'), 'deleting')
   if (!move.ok) throw conflict(move.reason)
   if (!move.changed) return
   for (const subscription of await tx.subscriptions.openOfTenant(id))

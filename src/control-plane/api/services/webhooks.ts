@@ -15,9 +15,9 @@ import { type Delivery, retryDelivery } from '../../../model/webhook-delivery.ts
 import type { Locking } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
-import { conflict, found, invalidField } from '../http/problem.ts'
+import { conflict, invalidField, requireFound } from '../http/problem.ts'
 import type { Services } from '../services.ts'
-import { newRecord, type Patch, patched } from './records.ts'
+import { applyPatch, newRecord, type Patch } from './records.ts'
 
 type WebhookFields = Pick<Webhook, 'url' | 'events' | 'enabled' | 'customHeaders'>
 
@@ -66,7 +66,7 @@ export async function createWebhook(
 
 /** @throws Problem not_found */
 export async function findWebhook(tx: Transaction, id: string, locking?: Locking): Promise<Webhook> {
-  return found(await tx.webhooks.find(id, locking), 'webhook')
+  return requireFound(await tx.webhooks.find(id, locking), 'webhook')
 }
 
 /**
@@ -92,7 +92,7 @@ export async function patchWebhook(
   const change = secret === undefined ? undefined : secret === null ? 'none' : { secret, previousUntil }
   const keeps = keysOf === EVERY_APPLICATION || keysOf === webhook.keysOf
   if (!keeps) await tx.webhooks.withholdKeys(id)
-  const changed = { ...patched(webhook, patch), keysOf: keeps ? webhook.keysOf : keysOf }
+  const changed = { ...applyPatch(webhook, patch), keysOf: keeps ? webhook.keysOf : keysOf }
   const isMoved = changed.url !== webhook.url
   const headers = patch.customHeaders ?? (isMoved && !keeps ? {} : undefined)
   const updated = await tx.webhooks.update(changed, change, headers)
@@ -115,7 +115,7 @@ export async function findDelivery(
   locking?: Locking,
 ): Promise<Delivery> {
   const webhook = await findWebhook(tx, webhookId)
-  return found(await tx.deliveries.find(webhook.id, id, locking), 'delivery')
+  return requireFound(await tx.deliveries.find(webhook.id, id, locking), 'delivery')
 }
 
 /** Queues one more attempt of a failed delivery. @throws Problem not_found, conflict */

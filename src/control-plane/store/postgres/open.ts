@@ -10,7 +10,7 @@ import { createTransfer } from '../transfer.ts'
 import { listen } from './listen.ts'
 import { meansUnavailable, openPool } from './pool.ts'
 
-/** Of a new connection, and of the wait for a free one. */
+/** Connect timeout of a new connection, and of the wait for a free one. */
 const CONNECT_TIMEOUT_MS = 2_000
 const STATEMENT_TIMEOUT_MS = 15_000
 const IDLE_IN_TRANSACTION_MS = 15_000

@@ -48,7 +48,7 @@ export function openPool(config: pg.PoolConfig, { onFault, onAvailable }: PoolRe
   }
   // `pool.on('error')` covers idle clients only: an error of a client in use without a listener ends the process.
   pool.on('connect', client => {
-    silent.opened(client)
+    silent.handleOpen(client)
     client.on('error', error => {
       if (broken.has(client)) return
       broken.add(client)

@@ -23,7 +23,7 @@ export class SilentConnections {
     this.#timer.unref()
   }
 
-  opened(client: pg.PoolClient): void {
+  handleOpen(client: pg.PoolClient): void {
     this.#openedAt.set(client, performance.now())
   }
 
@@ -90,7 +90,7 @@ export class SilentConnections {
   }
 }
 
-/** Of the session on the server (BackendKeyData); missing in the types of the library. */
+/** For the session on the server (BackendKeyData); missing in the types of the library. */
 function processIdOf(client: object): number {
   return (client as { readonly processID: number }).processID
 }

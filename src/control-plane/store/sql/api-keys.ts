@@ -50,7 +50,7 @@ export function apiKeyRepository({ db, scope, now }: SqlSession): ApiKeyReposito
         .forNoKeyUpdate()
         .execute()
     },
-    async expiring(noticeMs, limit) {
+    async listExpiring(noticeMs, limit) {
       const approved = db.selectFrom('subscriptions').where('status', '=', 'approved').select('id')
       return mine()
         .where('revokedAt', 'is', null)

@@ -3,7 +3,7 @@ import { type SqlBool, sql } from 'kysely'
 import type { Api } from '../../../model/api.ts'
 import type { ApiRepository } from '../repositories.ts'
 import { EVERY_TENANT } from '../store.ts'
-import { first, given, inScope, isRow, locked, matches, page } from './listing.ts'
+import { first, given, inScope, isRow, matches, page, withLock } from './listing.ts'
 import type { SqlSession } from './session.ts'
 import { visitedTenants } from './tenants.ts'
 
@@ -50,8 +50,8 @@ function jsonOf({ mcp, passthrough, traffic, versioning, deprecation, sharing }:
 
 /** `update` and `remove` match a removed API too: callers find it first. */
 export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
-  const kept = () => db.selectFrom('apis').where('deletedAt', 'is', null)
-  const mine = () => kept().where(inScope(scope))
+  const selectKept = () => db.selectFrom('apis').where('deletedAt', 'is', null)
+  const mine = () => selectKept().where(inScope(scope))
   /** Shared with the tenant of the scope; without those that their owner does not show. */
   const isShared = sql<SqlBool>`sharing -> 'with' ?| array['*', ${scope}]::text[] and portal_visibility`
   return {
@@ -65,11 +65,11 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
     findShared: id =>
       scope === EVERY_TENANT
         ? Promise.resolve(undefined)
-        : first(kept().where(isShared).where('id', '=', id).select(API_COLUMNS)),
+        : first(selectKept().where(isShared).where('id', '=', id).select(API_COLUMNS)),
     async list({ q, status, portalVisibility, offered, tenantId, forVisitors, sharedToo }, request) {
       const within =
         sharedToo === true && scope !== EVERY_TENANT
-          ? kept().where(eb => eb.or([inScope(scope), isShared]))
+          ? selectKept().where(eb => eb.or([inScope(scope), isShared]))
           : mine()
       let query = within.where(eb => eb.and(given({ status, portalVisibility, tenantId })))
       if (q !== undefined) {
@@ -100,13 +100,13 @@ export function apiRepository({ db, scope, now }: SqlSession): ApiRepository {
         .returning(API_COLUMNS)
         .executeTakeFirstOrThrow()
     },
-    async named(ids, locking) {
+    async listByIds(ids, locking) {
       if (ids.length === 0) return []
       const query = mine()
         .where('id', 'in', [...ids])
         .select(['id', 'name', 'version', 'status', 'portalVisibility', 'visibility'])
         .orderBy('id')
-      return locked(query, locking).execute()
+      return withLock(query, locking).execute()
     },
     async atPaths(tenantId, paths) {
       return mine()

@@ -30,7 +30,7 @@ export async function claimDeliveries(
   const candidates = await lockWebhooks(db, now, bounds, sealer.keyId)
   if (candidates.length === 0) return []
   const rows = await lease(db, now, bounds, sealer.keyId, candidates)
-  return rows.map(row => opened(row, sealer))
+  return rows.map(row => openDelivery(row, sealer))
 }
 
 /** In most cases no delivery is due; this check costs a quarter of the query for candidates. */
@@ -140,7 +140,7 @@ const UNREADABLE = {
     'the encrypted secret of the webhook cannot be decrypted, because its ciphertext was altered: set a new secret of the webhook, and retry failed deliveries',
 } as const
 
-function opened(row: Row, sealer: SqlSession['sealer']): ClaimedDelivery {
+function openDelivery(row: Row, sealer: SqlSession['sealer']): ClaimedDelivery {
   const { sealedBody, sealedHeaders, secret, previousSecret, ...rest } = row
   const read = (sealed: string | null, place: string) =>
     sealed === null ? undefined : tryOpen(sealer, sealed, place)

@@ -18,14 +18,14 @@ export function configurationRepository({ db, scope, now }: SqlSession): Configu
 
     async load({ tenants: wanted, subjects = [], limit, maxDocumentBytes }) {
       const max = limit + 1
-      const named = (of: NonNullable<typeof wanted>) =>
+      const namesOf = (of: NonNullable<typeof wanted>) =>
         sql<boolean>`(name = any(${[...of.names]}::text[])
           or id in (select tenant_id from configuration where owner = ${of.owner}))`
       const tenants = await db
         .selectFrom('tenants')
         .where(inScope(scope, 'id'))
         .where('status', '!=', 'deleting')
-        .$if(wanted !== undefined, query => query.where(named(wanted!)))
+        .$if(wanted !== undefined, query => query.where(namesOf(wanted!)))
         .selectAll()
         .orderBy('name')
         .limit(max)

@@ -26,7 +26,7 @@ export function consumerRepository({ db, scope, now }: SqlSession): ConsumerRepo
     async bySubject(subject) {
       return mine().where('subject', '=', subject).selectAll().executeTakeFirst()
     },
-    async named(of) {
+    async listNames(of) {
       if (of.length === 0) return []
       const found = await sql<Pick<Consumer, 'tenantId' | 'subject' | 'name'>>`
         select tenant_id, subject, name

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { newId } from '../../../model/id.ts'
 import { fanOut, receiversOf } from './fan-out.ts'
 import { writeMails } from './mails.ts'
-import { advanced, CHANNEL, type SqlSession } from './session.ts'
+import { advanceClock, CHANNEL, type SqlSession } from './session.ts'
 
 /** A statement of PostgreSQL has at most 65,535 parameters. */
 const ROWS_AT_ONCE = 1_000
@@ -21,7 +21,7 @@ export async function flushEvents(session: SqlSession): Promise<void> {
   const receivers = await receiversOf(session)
   const clock = await db
     .updateTable('changeClock')
-    .set(row => ({ seq: row('seq', '+', count), microseconds: advanced(now, count) }))
+    .set(row => ({ seq: row('seq', '+', count), microseconds: advanceClock(now, count) }))
     .returning(['seq', 'microseconds'])
     .executeTakeFirstOrThrow()
   const first = clock.seq - count + 1

@@ -85,11 +85,11 @@ export function first<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, O>,
   locking?: Locking,
 ): ReturnType<SelectQueryBuilder<DB, TB, O>['executeTakeFirst']> {
-  return locked(query, locking).executeTakeFirst()
+  return withLock(query, locking).executeTakeFirst()
 }
 
 /** Checks of foreign keys take FOR KEY SHARE, which waits for FOR UPDATE only (PostgreSQL, "Row-Level Locks"). */
-export function locked<DB, TB extends keyof DB, O>(
+export function withLock<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, O>,
   locking: Locking = 'plain',
 ): SelectQueryBuilder<DB, TB, O> {

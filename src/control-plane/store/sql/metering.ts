@@ -87,7 +87,7 @@ export function meteringRepository({ db, scope, now }: SqlSession): MeteringRepo
       return counts.rows.map(row => ({ ...row, latencies: byPeriod.get(row.at.getTime()) ?? [] }))
     },
 
-    async folded() {
+    async foldEnded() {
       return db.selectFrom('meteringMarks').select(['writer', 'source', 'events', 'lastEventId']).execute()
     },
 

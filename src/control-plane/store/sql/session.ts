@@ -61,12 +61,12 @@ export async function enter(
 export async function takeMicroseconds({ db, now }: SqlSession, count: number): Promise<number> {
   const clock = await db
     .updateTable('changeClock')
-    .set({ microseconds: advanced(now, count) })
+    .set({ microseconds: advanceClock(now, count) })
     .returning('microseconds')
     .executeTakeFirstOrThrow()
   return clock.microseconds - count + 1
 }
 
 /** The clock of messages advanced by `count`, or to `now` when that is later. */
-export const advanced = (now: Date, count: number) =>
+export const advanceClock = (now: Date, count: number) =>
   sql<number>`greatest(microseconds + ${count}::bigint, ${now.getTime() * 1000 + count - 1}::bigint)`

@@ -30,21 +30,21 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
       let query = all.where(eb => eb.and(given(equal)))
       if (q !== undefined) query = query.where(eb => matches(eb, [eb.ref('application')], q))
       if (onlyApplication !== undefined) {
-        const held = (eb: ExpressionBuilder<Tables, 'subscriptions'>) =>
+        const isHeld = (eb: ExpressionBuilder<Tables, 'subscriptions'>) =>
           eb.and({ subscriberTenantId: scope, application: `${heldBy}/${onlyApplication}` })
         // an application of another tenant may have the same name
         const own = (eb: ExpressionBuilder<Tables, 'subscriptions'>) =>
           eb.and([eb('application', '=', onlyApplication), eb('subscriberTenantId', 'is', null)])
-        query = query.where(eb => (withHeld ? eb.or([own(eb), held(eb)]) : own(eb)))
+        query = query.where(eb => (withHeld ? eb.or([own(eb), isHeld(eb)]) : own(eb)))
       }
       return page(query, from => from.selectAll('subscriptions'), request)
     },
     async namesOf(subscriptions) {
       const ids = [...new Set(subscriptions.flatMap(({ apiId, productId }) => apiId ?? productId ?? []))]
       if (ids.length === 0) return new Map()
-      const named = (table: 'apis' | 'products') =>
+      const nameOf = (table: 'apis' | 'products') =>
         db.selectFrom(table).where('id', 'in', ids).select(['id', 'name'])
-      const found = await named('apis').unionAll(named('products')).execute()
+      const found = await nameOf('apis').unionAll(nameOf('products')).execute()
       return new Map(found.map(({ id, name }) => [id, name]))
     },
     async openOf(of) {
@@ -76,7 +76,7 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
         .skipLocked()
         .execute()
     },
-    async expiring(noticeMs, limit) {
+    async listExpiring(noticeMs, limit) {
       return mine()
         .where('status', '=', 'approved')
         .where('expiresAt', '>', now)

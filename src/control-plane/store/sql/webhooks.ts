@@ -30,7 +30,7 @@ export const withHasSecret = <O>(query: SelectQueryBuilder<Tables, 'webhooks', O
 
 export function webhookRepository({ db, scope, now, sealer }: SqlSession): WebhookRepository {
   const mine = () => db.selectFrom('webhooks').where(inScope(scope))
-  const sealed = (id: string, secret: string) => ({
+  const seal = (id: string, secret: string) => ({
     secret: sealer.seal(secret, id),
     keyId: sealer.keyId,
   })
@@ -63,7 +63,7 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
           revision,
           createdAt,
           updatedAt,
-          ...(secret === undefined ? { secret: null, keyId: null } : sealed(id, secret)),
+          ...(secret === undefined ? { secret: null, keyId: null } : seal(id, secret)),
           previousSecret: null,
           previousSecretUntil: null,
         })
@@ -96,7 +96,7 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
           .set({
             previousSecretUntil: sql`case when ${usable} then ${change.previousUntil}::timestamptz end`,
           })
-          .set(sealed(id, change.secret))
+          .set(seal(id, change.secret))
       }
       return query
         .returning(SHOWN)
@@ -121,12 +121,12 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .where('id', '=', id)
         .select(['secret', 'keyId', 'sealedHeaders', 'headersKeyId'])
         .executeTakeFirst()
-      const opened = (sealed: string | null | undefined, keyId: string | null | undefined, place: string) =>
+      const unseal = (sealed: string | null | undefined, keyId: string | null | undefined, place: string) =>
         sealed != null && keyId === sealer.keyId ? tryOpen(sealer, sealed, place) : undefined
-      const held = opened(row?.sealedHeaders, row?.headersKeyId, placeOfHeaders(id))
+      const held = unseal(row?.sealedHeaders, row?.headersKeyId, placeOfHeaders(id))
       const kept = held === undefined ? {} : (JSON.parse(held) as Webhook['customHeaders'])
       return {
-        secret: secret === undefined || opened(row?.secret, row?.keyId, id) === secret,
+        secret: secret === undefined || unseal(row?.secret, row?.keyId, id) === secret,
         headers: Object.entries(values ?? {}).every(([name, value]) => kept[name] === value),
       }
     },
@@ -149,7 +149,7 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .returning(['name', 'url', 'failedDeliveries'])
         .executeTakeFirst()
     },
-    async recovered(id) {
+    async recover(id) {
       await db
         .updateTable('webhooks')
         .set({ failedDeliveries: 0 })

@@ -4,7 +4,7 @@
  */
 import type { CallWindow } from '../../../link/call-summary.ts'
 import type { Principal } from '../../../model/principal.ts'
-import { rounded } from '../../calls/call-ring.ts'
+import { roundMs } from '../../calls/call-ring.ts'
 import { cursorOf, type ProcessCalls } from '../../calls/process-calls.ts'
 import type { FoundCall } from '../../calls/recorded-calls.ts'
 import type { Phase } from '../../pipeline/stage.ts'
@@ -74,20 +74,20 @@ export class CallsAdmin {
       const found = await this.#parts.calls.find(id)
       const within = tenantSeenBy(caller)
       if (found !== undefined && (within === undefined || found.row.tenant === within))
-        return call.respond(200, this.#shown(found))
+        return call.respond(200, this.#showCall(found))
       const message =
         'No call with this id is recorded. Later calls may have overwritten the record, or the thread that served the call may have restarted.'
       call.respond(404, { error: 'not_found', message, request_id: call.requestId })
     })
   }
 
-  #shown({ row, principal, refusal, detail }: FoundCall): object {
+  #showCall({ row, principal, refusal, detail }: FoundCall): object {
     const { timings, startedAt = 0, decision } = detail ?? {}
     const stages = timings?.map(({ stage, startedAt: at, ms }) => ({
       stage,
       phase: this.#parts.phaseOf(stage) ?? null,
-      start_ms: rounded(at - startedAt),
-      ms: rounded(ms),
+      start_ms: roundMs(at - startedAt),
+      ms: roundMs(ms),
     }))
     const phases = new Map<string, number>()
     for (const { phase, ms } of stages ?? [])
@@ -95,7 +95,7 @@ export class CallsAdmin {
     return {
       call: row,
       stages: stages ?? null,
-      phases: stages === undefined ? null : [...phases].map(([phase, ms]) => ({ phase, ms: rounded(ms) })),
+      phases: stages === undefined ? null : [...phases].map(([phase, ms]) => ({ phase, ms: roundMs(ms) })),
       arguments: detail?.arguments === undefined ? null : JSON.parse(detail.arguments),
       arguments_state: detail?.argumentsState ?? 'not_recorded',
       caller: principal ?? null,

@@ -36,9 +36,9 @@ export function counterOf(
     ? snapshot.countedEntitlement(tenant, consumer ?? '', subscriptionId)
     : undefined
   const { perSecond, perMinute, perDay, perMonth, burst } = entitlement?.limits ?? {}
-  const counted = (count: number, limit = 0): CountedWindow => ({ count, limit: limit > 0 ? limit : null })
+  const toWindow = (count: number, limit = 0): CountedWindow => ({ count, limit: limit > 0 ? limit : null })
   const ifLimited = (count: number, limit = 0): CountedWindow | null =>
-    limit > 0 || entitlement === undefined ? counted(count, limit) : null
+    limit > 0 || entitlement === undefined ? toWindow(count, limit) : null
   return {
     tenant: tenant ?? part,
     subscription_id: subscriptionId ?? null,
@@ -46,8 +46,8 @@ export function counterOf(
     limits_known: entitlement !== undefined,
     second: ifLimited(use.second, perSecond),
     minute: ifLimited(use.minute, perMinute),
-    day: counted(row.dailyCount, perDay),
-    month: counted(row.monthlyCount, perMonth),
+    day: toWindow(row.dailyCount, perDay),
+    month: toWindow(row.monthlyCount, perMonth),
     in_flight: ifLimited(use.inFlight, burst),
   }
 }

@@ -36,7 +36,7 @@ export interface OverviewParts {
   readonly catalog: () => Promise<ReportedCatalog>
   /** Faults that degrade the process: part and reason. */
   readonly faults: () => readonly (readonly [string, string])[]
-  /** Of the process, for operators; without secrets. */
+  /** Process state of the process, for operators; without secrets. */
   readonly processState: () => object
 }
 
@@ -89,7 +89,7 @@ export class OverviewAdmin {
         status: state,
         ...ofProcess,
         tools: tenant === undefined ? snapshot.toolCount : snapshot.toolsOf(tenant).size,
-        ...this.#shown(summary, fromMs, toMs),
+        ...this.#showSummary(summary, fromMs, toMs),
       })
     })
   }
@@ -177,13 +177,13 @@ export class OverviewAdmin {
   }
 
   /** The same summary is shown once, however many consoles look at it. */
-  #shown(summary: Summary, fromMs: number, toMs: number): ShownSummary {
+  #showSummary(summary: Summary, fromMs: number, toMs: number): ShownSummary {
     const shown = this.#shownSummaries.get(summary) ?? shownSummary(summary, fromMs, toMs)
     this.#shownSummaries.set(summary, shown)
     return shown
   }
 
-  /** Of all recorded calls. */
+  /** For all recorded calls. */
   #summary(call: Call, tenant: string | undefined): Promise<Summary> {
     const toMs = endOf(call)
     return this.#parts.calls.summary({ ...within(tenant), fromMs: 0, toMs, parts: 0 })
@@ -199,7 +199,7 @@ export class OverviewAdmin {
   }
 }
 
-/** Of the calls that the response to this one covers. */
+/** For the calls that the response to this one covers. */
 function endOf({ receivedAtMs }: Call): number {
   return Math.ceil((receivedAtMs + 1) / ROUND_MS) * ROUND_MS
 }

@@ -24,7 +24,7 @@ import { type RpcReply, textOf, utf8Text } from './result.ts'
 
 /** The official server's bound. */
 const MAX_BATCH = 100
-/** Of the long replies of a batch; further ones are errors. */
+/** Maximum long chars of the long replies of a batch; further ones are errors. */
 const MAX_LONG_CHARS = 32 * 1024 * 1024
 const MAX_SENT_AT_ONCE = 256 * 1024
 
@@ -91,7 +91,7 @@ export async function postBatch(
   }
   for (const { body } of all)
     void parts.gateway.sessions.signal(session.id, { kind: 'message', message: await textOf(body) })
-  call.accepted()
+  call.handleAcceptance()
 }
 
 /** The array of all replies, long ones as far as they fit into one response. */

@@ -26,7 +26,7 @@ export class SessionCall implements Linked {
   }
 }
 
-/** Of one session, while it has a pending call or question. */
+/** Session calls of one session, while it has a pending call or question. */
 class SessionCalls {
   readonly #chain = new Chain<SessionCall>()
   /** Pending requests of the server to the client; most sessions have none. */

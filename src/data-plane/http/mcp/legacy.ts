@@ -159,7 +159,7 @@ export class LegacyCalls {
     const claim = claimOf(gateway, session)
     let accepted = false
     const accept = (owned: boolean): boolean => {
-      if (owned) call.accepted()
+      if (owned) call.handleAcceptance()
       accepted ||= owned
       return owned
     }
@@ -188,7 +188,7 @@ export class LegacyCalls {
       const { refusal } = known ?? (await authenticated(gateway, call, snapshot, session))
       if (refusal !== undefined) return replyRefused(gateway, call, refusal)
       if (request.method === 'initialize') void gateway.sessions.update(session.id, settledBy(request))
-      call.accepted()
+      call.handleAcceptance()
     }
     if (!cancellation.cancelled) send(await textOf(reply.body))
   }
@@ -240,7 +240,7 @@ function mayNotify(request: RpcRequest, { served }: Snapshot): boolean {
   return served.mcpServers || metaOf(request) !== undefined
 }
 
-/** Of a request without a session. */
+/** For a request without a session. */
 function transportOf(request: RpcRequest, snapshot: Snapshot, response: PostResponse): Transport<Exchange> {
   if (!mayNotify(request, snapshot)) return NO_TRANSPORT
   const send = senderOf(response)

@@ -13,7 +13,7 @@ type Entries = readonly { readonly tool: { readonly name: string } }[]
 
 interface Place {
   readonly name: string
-  /** Of the entry after it, when the cursor was issued; undefined: a cursor of an older gateway. */
+  /** For the entry after it, when the cursor was issued; undefined: a cursor of an older gateway. */
   readonly next: number | undefined
 }
 

@@ -66,7 +66,7 @@ export async function authenticated(
   return { exchange, refusal: final?.kind === 'refusal' ? final : undefined }
 }
 
-/** Of a public method: undefined without valid credentials. */
+/** For a public method: undefined without valid credentials. */
 export async function callerOf(
   parts: GatewayParts,
   call: Call,

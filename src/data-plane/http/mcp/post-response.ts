@@ -25,7 +25,7 @@ interface PostResponseOptions {
   readonly replay: { readonly store: SessionStore; readonly sessionId: string } | undefined
   /** From 2025-11-25 on a resumable stream begins with an empty event. */
   readonly priming: boolean
-  /** Of a call in a session: ends with its reply. */
+  /** For a call in a session: ends with its reply. */
   readonly inFlight?: SessionCall
 }
 

@@ -5,9 +5,9 @@ import type { SessionStore } from '../../sessions/session-store.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
 
 export const RESOURCE_UPDATED = 'notifications/resources/updated'
-/** Of one session, or of one `subscriptions/listen`. */
+/** For one session, or of one `subscriptions/listen`. */
 export const MAX_SUBSCRIPTIONS = 100
-/** Of this thread: the session that subscribed first loses its subscriptions. */
+/** Maximum sessions of this thread: the session that subscribed first loses its subscriptions. */
 const MAX_SESSIONS = 10_000
 /** The subscriptions of a session that has expired end with the second sweep: Redis that has lost its data gets open sessions again meanwhile. */
 const SWEEP_EVERY_MS = 30_000

@@ -16,7 +16,7 @@ import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
 import type { RequestId } from './message.ts'
 import { fault, type ResultWriter, type RpcReply } from './result.ts'
 
-/** Of a tool that was found. */
+/** For a tool that was found. */
 const MAX_SUMMARY = 200
 
 /** Whether the name means a search tool at this address, and no tool of the catalog. */
@@ -84,7 +84,7 @@ async function findTools(
 ): Promise<readonly OfferedTool[]> {
   const isVisible = (entry: CompiledTool): boolean => byEntry.has(entry)
   const index = await indexes.of(snapshot, tenant)
-  const entries = await beginInSlices(index.searching(query, isVisible, limit))
+  const entries = await beginInSlices(index.searchSteps(query, isVisible, limit))
   return entries.map(entry => byEntry.get(entry)!)
 }
 

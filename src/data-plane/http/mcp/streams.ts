@@ -24,7 +24,7 @@ export interface StreamOwner {
   readonly principal: Principal
   readonly tenant: string | undefined
   readonly version: ProtocolVersion
-  /** Of the address at which the stream was opened. */
+  /** For the address at which the stream was opened. */
   readonly selection: Selection
 }
 

@@ -9,7 +9,7 @@ const BACKSLASH = 0x5c
 const MAX_ESCAPED = 6
 const HEX = Buffer.from('0123456789abcdef', 'latin1')
 
-/** Of each ASCII character: 0: itself, 1: `\u00XX`, else the character behind a backslash (RFC 8259 §7, as `JSON.stringify` writes it). */
+/** For each ASCII character: 0: itself, 1: `\u00XX`, else the character behind a backslash (RFC 8259 §7, as `JSON.stringify` writes it). */
 const ESCAPES = new Uint8Array(256)
 ESCAPES.fill(1, 0, 0x20)
 for (const [code, letter] of [

@@ -44,7 +44,7 @@ export async function forwardToken(
     ...(request.cancellation === undefined ? {} : { cancellation: request.cancellation }),
   })
   if (response.kind === 'failure') return unavailable('it cannot be reached')
-  return relayed(response, request)
+  return relayResponse(response, request)
 }
 
 /** Invalid forms are refused here: only token requests are forwarded. */
@@ -74,21 +74,21 @@ function faultOf({ contentType, authorization, body }: TokenRequest): OAuthRespo
   return undefined
 }
 
-function relayed(response: EgressResponse, { authorization }: TokenRequest): OAuthResponse {
+function relayResponse(response: EgressResponse, { authorization }: TokenRequest): OAuthResponse {
   const body = parseObject(response.body)
   const { status } = response
-  if (status === 200 && typeof body?.access_token === 'string') return passed(200, response)
+  if (status === 200 && typeof body?.access_token === 'string') return passOn(200, response)
   // without an OAuth error the response is not from the token endpoint, and clients could not interpret it
   if (status < 400 || status >= 500 || typeof body?.error !== 'string')
     return unavailable(`its response (status ${status}) is not a valid OAuth token response`)
   if (status === 401) {
     // RFC 6749 §5.2: name the scheme to a client that used the header
-    return passed(401, response, authorization === '' ? [] : ['www-authenticate', 'Basic realm="toolgate"'])
+    return passOn(401, response, authorization === '' ? [] : ['www-authenticate', 'Basic realm="toolgate"'])
   }
-  return status === 429 ? passed(429, response, retryAfter(response)) : passed(400, response)
+  return status === 429 ? passOn(429, response, retryAfter(response)) : passOn(400, response)
 }
 
-function passed(status: number, response: EgressResponse, headers: readonly string[] = []): OAuthResponse {
+function passOn(status: number, response: EgressResponse, headers: readonly string[] = []): OAuthResponse {
   return {
     status,
     headers: ['content-type', 'application/json', ...NO_STORE, ...headers],

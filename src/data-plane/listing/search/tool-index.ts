@@ -11,7 +11,7 @@ const MAX_FIELD = 600
 /** Tools that are searched in one turn of the event loop. */
 const PART_SIZE = 2_000
 const MAX_QUERY_WORDS = 24
-/** Of each part, ranked a second time. */
+/** For each part, ranked a second time. */
 const CANDIDATES = 80
 /** How much a word counts in each field of a tool: descriptions mention much that the tool does not do. */
 const BOOST = { name: 2, path: 2, summary: 3.5, description: 0.3, arguments: 0.5, tags: 0.6, source: 0.6 }
@@ -26,7 +26,7 @@ const NOTHING_MEANT = 0.5
 
 interface Entry {
   readonly compiled: CompiledTool
-  /** Of name and path; how much each counts without its frequency. */
+  /** For name and path; how much each counts without its frequency. */
   readonly words: ReadonlyMap<string, number>
 }
 
@@ -65,7 +65,7 @@ export class ToolIndex {
   }
 
   /** It may be interrupted after each tool. */
-  static *building(tools: readonly CompiledTool[]): Generator<void, ToolIndex> {
+  static *buildSteps(tools: readonly CompiledTool[]): Generator<void, ToolIndex> {
     const count = Math.max(1, Math.ceil(tools.length / PART_SIZE))
     const parts = Array.from({ length: count }, (): Part => ({ texts: emptyTexts(), entries: [] }))
     const frequencies = new Map<string, number>()
@@ -87,7 +87,7 @@ export class ToolIndex {
    * The best first. It may be interrupted after each part of the index.
    * @param isVisible others are not looked at
    */
-  *searching(
+  *searchSteps(
     text: string,
     isVisible: (tool: CompiledTool) => boolean,
     limit: number,
@@ -129,7 +129,7 @@ export class ToolIndex {
         score:
           score *
           (actions.size === 0 ? 1 : between(OPPOSITE_ACTION, actionFit(compiled.tool, actions))) *
-          between(NOTHING_COVERED, covered(query, new Set(queryTerms))) *
+          between(NOTHING_COVERED, coveredWeight(query, new Set(queryTerms))) *
           between(NOTHING_MEANT, this.#meant(own, query)),
       }
     })
@@ -162,7 +162,7 @@ function between(least: number, share: number): number {
 }
 
 /** How much of the request a tool mentions. */
-function covered({ words }: Query, matched: ReadonlySet<string>): number {
+function coveredWeight({ words }: Query, matched: ReadonlySet<string>): number {
   let total = 0
   let met = 0
   for (const [word, weight] of words) {

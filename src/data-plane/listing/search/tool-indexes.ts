@@ -54,5 +54,5 @@ export class ToolIndexes {
 /** MiniSearch is loaded when a client first searches. */
 async function build(tools: Tools): Promise<ToolIndex> {
   const { ToolIndex } = await import('./tool-index.ts')
-  return beginInSlices(ToolIndex.building([...tools.values()]))
+  return beginInSlices(ToolIndex.buildSteps([...tools.values()]))
 }

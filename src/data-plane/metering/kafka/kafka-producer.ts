@@ -25,7 +25,7 @@ const CONNECT_MS = 1_500
 const FIRST_SEND_MS = 2_000
 /** Half the default of `message.max.bytes`, which bounds the records of one partition: a larger request takes the thread longer and is not faster. */
 const MAX_BATCH_BYTES = 512 * 1024
-/** Of a record batch, and at most of a record beside key and value. */
+/** Batch header bytes of a record batch, and at most of a record beside key and value. */
 const BATCH_HEADER_BYTES = 61
 const RECORD_HEADER_BYTES = 21
 /** Errors about the records, which are refused each time; all others are about the brokers, the topic or rights, and may pass. */
@@ -90,7 +90,7 @@ export class KafkaProducer {
   /** @returns the name of the error when the brokers refuse the messages for themselves @throws Error when they may store them later */
   async #store(messages: Message[]): Promise<string | undefined> {
     try {
-      const producer = await this.#connected()
+      const producer = await this.#connectOnce()
       const sent = producer.send({
         topic: this.#options.topic,
         acks: ALL_REPLICAS,
@@ -119,7 +119,7 @@ export class KafkaProducer {
     await producer?.disconnect().catch(() => undefined)
   }
 
-  async #connected(): Promise<Producer> {
+  async #connectOnce(): Promise<Producer> {
     if (this.#producer !== undefined) return this.#producer
     // the idempotent mode of this client is experimental: a sequence error ends its producer
     const producer = kafkaClient(this.#options).producer({

@@ -3,7 +3,7 @@
 export interface SegmentName {
   /** The same while it grows and afterwards. */
   readonly key: string
-  /** Of the file. */
+  /** File of the file. */
   readonly file: string
   /** Its writer may append. */
   readonly growing: boolean

@@ -20,7 +20,7 @@ export interface SpoolReaderOptions {
 
 export interface SpooledEvent {
   readonly writer: string
-  /** Of the frame. */
+  /** For the frame. */
   readonly number: number
   /** The event in protobuf. */
   readonly bytes: Uint8Array
@@ -172,7 +172,7 @@ export class SpoolReader {
           // the first number of the next segment shows how many events a torn end contained; for the last one it is unknown
           // it ends within an event, or before the place up to which it was read
           const { size } = fstatSync(file)
-          if (length > 0 || size === 0 || place.at > size) this.#damaged(segment.file)
+          if (length > 0 || size === 0 || place.at > size) this.#reportDamage(segment.file)
           // reported once
           if (size === 0) this.#removeEmpty(segment)
           if (length > 0 && last) this.counts.damaged++
@@ -198,7 +198,7 @@ export class SpoolReader {
       if (frame === undefined) {
         const next = at < window.length ? findFrame(window, at + 1) : -1
         if (next < 0) break
-        this.#damaged(file)
+        this.#reportDamage(file)
         at = next
         continue
       }
@@ -217,7 +217,7 @@ export class SpoolReader {
   }
 
   /** Kept events of the segment are delivered; what is missing is counted by its numbers. */
-  #damaged(file: string): void {
+  #reportDamage(file: string): void {
     this.#options.onDamage(join(this.#options.directory, file), 'its unreadable metering events are lost')
   }
 

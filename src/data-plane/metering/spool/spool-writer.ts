@@ -45,7 +45,7 @@ interface Group {
 interface WaitingBuffer {
   readonly bytes: Buffer
   readonly filled: number
-  /** Of its last frame. */
+  /** For its last frame. */
   readonly number: number
 }
 
@@ -67,12 +67,12 @@ export class SpoolWriter implements Meter {
   /** `performance.now()`. */
   #syncedAt = 0
   #sequence = 0
-  /** Of frames, which unlike the sequence has no gaps where events were dropped. */
+  /** For frames, which unlike the sequence has no gaps where events were dropped. */
   #number = 0
   #written = 0
   #file = -1
   #fileBytes = 0
-  /** Of the segment that grows. */
+  /** Key of the segment that grows. */
   #key = ''
   #retryTimer: NodeJS.Timeout | undefined
   #turnEnd: NodeJS.Immediate | undefined
@@ -202,7 +202,7 @@ export class SpoolWriter implements Meter {
         this.#filled = 0
       }
     } catch (error) {
-      return this.#failed(error as Error)
+      return this.#handleFailure(error as Error)
     }
     this.#sync()
   }
@@ -244,12 +244,12 @@ export class SpoolWriter implements Meter {
           void group.promise.then(this.#group?.release)
           this.#group = group
         }
-        return this.#failed(error)
+        return this.#handleFailure(error)
       }
       group?.release()
       // on a disk where no segment begins, the fault goes on
       if (this.#fileBytes >= this.#options.segmentBytes && !this.#roll()) return
-      this.#recovered()
+      this.#handleRecovery()
       if (this.#group !== undefined || this.#filled > 0) this.#write()
       else this.#sync()
     })
@@ -261,7 +261,7 @@ export class SpoolWriter implements Meter {
     try {
       if (this.#unsynced) fdatasyncSync(previous)
     } catch (error) {
-      this.#failed(error as Error)
+      this.#handleFailure(error as Error)
       return false
     }
     if (!this.#begin()) return false
@@ -294,12 +294,12 @@ export class SpoolWriter implements Meter {
       this.#key = key
       return true
     } catch (error) {
-      this.#failed(error as Error)
+      this.#handleFailure(error as Error)
       return false
     }
   }
 
-  #failed(error: Error): void {
+  #handleFailure(error: Error): void {
     this.#fault ??= error
     // the fault ends with a successful fdatasync, even if no event comes
     this.#unsynced = true
@@ -313,7 +313,7 @@ export class SpoolWriter implements Meter {
     }, MAX_HOLD_MS)
   }
 
-  #recovered(): void {
+  #handleRecovery(): void {
     if (this.#fault === undefined) return
     this.#fault = undefined
     clearTimeout(this.#holdTimer)

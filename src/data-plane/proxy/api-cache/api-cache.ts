@@ -13,17 +13,17 @@ import { type StoredResponse, StoredResponses } from './stored-responses.ts'
 type Outcome = EgressStreamResponse | EgressFailure | CircuitOpen
 type Send = (request: UpstreamRequest) => Promise<Outcome>
 
-/** Of one call. */
+/** For one call. */
 interface Cached {
   readonly api: CompiledApi
   readonly rule: CacheRule
-  /** Of the request of the caller. */
+  /** For the request of the caller. */
   readonly header: (name: string) => string
   readonly exchange: Exchange
   /** Path and query below the address of the API, after the origin that the upstream receives. */
   readonly key: string
   readonly caller: string
-  /** Of `Changes`, when the upstream was asked. */
+  /** For `Changes`, when the upstream was asked. */
   readonly changes: number
 }
 
@@ -75,24 +75,24 @@ export class ApiCache {
     send: Send,
   ): Promise<Outcome> {
     const { api, header, key } = at
-    if (request.method !== 'GET') return this.#changing(api, key, request, send)
+    if (request.method !== 'GET') return this.#sendChange(api, key, request, send)
     const rule = api.traffic!.cache!
     const caller = callerOf(rule, at.exchange)
     const wishes = wishesOf(header)
     if (wishes.bypasses || caller === undefined || request.body !== undefined) return send(request)
     const cached: Cached = { ...at, rule, caller, changes: this.#changes.count }
     const known = this.#stored.find(api, key, caller, header)
-    if (known === undefined) return this.#keeping(cached, await this.#missed(request, send))
+    if (known === undefined) return this.#keepResponse(cached, await this.#missed(request, send))
     const age = this.#ageOf(known)
     const leftSecs = known.freshSecs - (age - known.ageSecs)
     if (!wishes.revalidates && leftSecs > wishes.minFreshSecs && age <= wishes.maxAgeSecs)
       return this.#hit(cached, known, leftSecs)
     const tag = headerOf(known, 'etag')
     const modified = headerOf(known, 'last-modified')
-    if (tag === '' && modified === '') return this.#keeping(cached, await this.#missed(request, send))
+    if (tag === '' && modified === '') return this.#keepResponse(cached, await this.#missed(request, send))
     const validator = tag === '' ? ['if-modified-since', modified] : ['if-none-match', tag]
     const headers = [...withoutConditions(request.headers), ...validator]
-    return this.#confirmed(cached, known, await this.#missed({ ...request, headers }, send))
+    return this.#confirmStored(cached, known, await this.#missed({ ...request, headers }, send))
   }
 
   #missed(request: UpstreamRequest, send: Send): Promise<Outcome> {
@@ -101,7 +101,7 @@ export class ApiCache {
   }
 
   /** §4.4: what a change may have made wrong is not used again. */
-  async #changing(api: CompiledApi, key: string, request: UpstreamRequest, send: Send): Promise<Outcome> {
+  async #sendChange(api: CompiledApi, key: string, request: UpstreamRequest, send: Send): Promise<Outcome> {
     const outcome = await send(request)
     const isDone = outcome.kind === 'response' && outcome.status >= 200 && outcome.status < 400
     if (isDone && !SAFE.has(request.method)) {
@@ -119,8 +119,8 @@ export class ApiCache {
   }
 
   /** §4.3.4: the upstream says that the stored response is still right, or sends another. */
-  #confirmed(cached: Cached, known: StoredResponse, outcome: Outcome): Outcome {
-    if (outcome.kind !== 'response' || outcome.status !== 304) return this.#keeping(cached, outcome)
+  #confirmStored(cached: Cached, known: StoredResponse, outcome: Outcome): Outcome {
+    if (outcome.kind !== 'response' || outcome.status !== 304) return this.#keepResponse(cached, outcome)
     outcome.body.destroy()
     this.counts.revalidated++
     const merged = { ...known, headers: mergedHeaders(known.headers, outcome.headers.raw) }
@@ -143,7 +143,7 @@ export class ApiCache {
   }
 
   /** Passes a response on, and keeps it when it has arrived whole. */
-  #keeping(cached: Cached, outcome: Outcome): Outcome {
+  #keepResponse(cached: Cached, outcome: Outcome): Outcome {
     if (outcome.kind !== 'response') return outcome
     const { status, headers, body } = outcome
     const kept = this.#storable(cached, status, name => headers.get(name))
@@ -151,7 +151,7 @@ export class ApiCache {
     if (kept === undefined || declared > cached.rule.maxResponseBytes) return outcome
     const receivedAtMs = this.#nowMs()
     const { ageSecs, freshSecs } = kept
-    const recorded = recording(body, cached.rule.maxResponseBytes, cached.exchange.budget, whole =>
+    const recorded = recordBody(body, cached.rule.maxResponseBytes, cached.exchange.budget, whole =>
       this.#keep(cached, kept, {
         status,
         headers: headers.raw,
@@ -267,7 +267,7 @@ function pieces(all: readonly Uint8Array[]): AsyncIterable<Uint8Array> {
 }
 
 /** A body that is passed on, and handed over whole at its end unless it is too long or the budget does not allow it. */
-function recording(
+function recordBody(
   body: EgressStreamResponse['body'],
   maxBytes: number,
   budget: ByteBudget | undefined,

@@ -39,7 +39,7 @@ interface Tenant {
 
 const MAX_TENANT_BYTES = 8 * 1024 * 1024
 const MAX_BYTES = 64 * 1024 * 1024
-/** Of an entry, beside its texts and its body. */
+/** Entry bytes of an entry, beside its texts and its body. */
 const ENTRY_BYTES = 500
 
 /** @returns the value of a request header */

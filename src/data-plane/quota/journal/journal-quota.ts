@@ -102,7 +102,7 @@ export function openJournal(
 export function openJournalQuota(options: JournalQuotaOptions): JournalQuota {
   const { quota, share, journal, restored, close, assumption } = openJournal(options)
   quota.table.reserve(RESERVING_CONSUMERS)
-  const counted = counting(quota, journal, share, { ...options, assumption }, close)
+  const counted = countUse(quota, journal, share, { ...options, assumption }, close)
   return Object.assign(counted, { restored, share, assumption })
 }
 
@@ -115,7 +115,7 @@ export interface JoinOptions extends Clocks {
   readonly segmentBytes?: number
   readonly syncMs?: number
   readonly onFault?: (error: Error) => void
-  /** Of the first thread. */
+  /** For the first thread. */
   readonly assumption?: Assumption | undefined
 }
 
@@ -124,7 +124,7 @@ export function joinJournalQuota(options: JoinOptions): LocalQuota {
   const { share, thread } = options
   const quota = new TableQuota(joinQuotaRegion(share, thread), options)
   const journal = new Journal(quota, { ...settings(options), thread })
-  return counting(quota, journal, share, options, () => journal.close())
+  return countUse(quota, journal, share, options, () => journal.close())
 }
 
 function settings(options: Pick<JournalQuotaOptions, 'dir' | 'segmentBytes' | 'syncMs' | 'onFault'>) {
@@ -132,7 +132,7 @@ function settings(options: Pick<JournalQuotaOptions, 'dir' | 'segmentBytes' | 's
   return { dir, segmentBytes, syncMs, onFault }
 }
 
-function counting(
+function countUse(
   quota: TableQuota,
   journal: Journal,
   share: SharedQuota,

@@ -62,7 +62,7 @@ export class JournalReserver implements Reserver {
     const day = table.out[READ_DAY / 4]!
     let spendable = units
     try {
-      this.#journal.reserved(
+      this.#journal.handleReservation(
         nameOf(request.key),
         units,
         clamp(request.limits.perSecond),
@@ -77,7 +77,7 @@ export class JournalReserver implements Reserver {
     return spendable > 0 ? true : quotaUnavailable('store_unavailable', request)
   }
 
-  created({ key, limits }: QuotaRequest): void {
+  createCounter({ key, limits }: QuotaRequest): void {
     if (this.#assumption === undefined) return
     const hashed = typeof key === 'string' ? this.#quota.table.key(key) : (key as HashedKey)
     assumeUsed(this.#quota, hashed, limits, this.#assumption)

@@ -47,7 +47,7 @@ export class Journal {
   readonly #quota: TableQuota
   readonly #timer: NodeJS.Timeout
   #writer: SegmentWriter
-  /** Of the newest segment that was tried: each number is used once, because the file of a failed attempt may still be there. */
+  /** For the newest segment that was tried: each number is used once, because the file of a failed attempt may still be there. */
   #number: number
   /** Older segments of this thread; not needed when the new one holds all counters. */
   #old: { readonly path: string }[]
@@ -82,8 +82,8 @@ export class Journal {
    * @param fresh units reserved with it
    * @throws Error of the file system; the units may not be spent then
    */
-  reserved(name: string, fresh: number, secondLimit: number, minuteLimit: number): void {
-    this.#writer.append(this.#described(name, secondLimit, minuteLimit, fresh, undefined))
+  handleReservation(name: string, fresh: number, secondLimit: number, minuteLimit: number): void {
+    this.#writer.append(this.#describeFailure(name, secondLimit, minuteLimit, fresh, undefined))
     if (this.#writer.bytes > this.#fullBytes && this.#next === undefined) this.#rotate()
   }
 
@@ -111,7 +111,7 @@ export class Journal {
     const seconds = out[READ_SECOND_QUANTUM / 4]! * QUANTA
     const minutes = out[READ_MINUTE_QUANTUM / 4]! * QUANTA
     this.#writer.append(
-      this.#described(names.read(slot) ?? '', seconds, minutes, out[READ_SECOND / 4]!, past),
+      this.#describeFailure(names.read(slot) ?? '', seconds, minutes, out[READ_SECOND / 4]!, past),
     )
     return 1
   }
@@ -156,7 +156,7 @@ export class Journal {
     return open > 0 || unlimited
   }
 
-  #described(
+  #describeFailure(
     name: string,
     secondLimit: number,
     minuteLimit: number,

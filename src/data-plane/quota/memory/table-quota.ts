@@ -76,9 +76,9 @@ export interface Reserver {
     since: number | undefined,
   ): true | QuotaRefusal | Promise<true | QuotaRefusal>
   /** Called before `reserve` when a call is the first of its consumer and lacks something; it has not been granted yet. */
-  created?(request: QuotaRequest): void
+  createCounter?(request: QuotaRequest): void
   /** Called for every grant. @param unitsLeft units that the consumer has left to spend */
-  granted?(request: QuotaRequest, unitsLeft: number): void
+  handleGrant?(request: QuotaRequest, unitsLeft: number): void
 }
 
 export interface Clocks {
@@ -122,12 +122,12 @@ export class TableQuota {
       if (status === TAKE_GRANTED) {
         if (typeof request.key !== 'string') (request.key as HashedKey).at = slot
         const grant = new Grant(this.#kernel, slot, this.#standing())
-        this.reserver?.granted?.(request, this.#out[OUT_TOKENS / 4]!)
+        this.reserver?.handleGrant?.(request, this.#out[OUT_TOKENS / 4]!)
         return grant
       }
       const lacking = LACKING[status]
       if (lacking === undefined) return this.#refusal(status, request)
-      if (fresh) this.reserver!.created?.(request)
+      if (fresh) this.reserver!.createCounter?.(request)
       const reserved = this.reserver!.reserve(request, lacking, since)
       if (reserved instanceof Promise) return this.#takeReserved(request, reserved, since)
       if (reserved !== true) return reserved

@@ -94,7 +94,7 @@ export class ConsumerLease {
   }
 
   /** Units to request: the expected use of the next lease time, or twice the last lease when that was spent early. */
-  wanted(nowMs: number, leaseMs: number): number {
+  wantedUnits(nowMs: number, leaseMs: number): number {
     if (!this.windowed) return 0
     const sinceMs = Math.max(1, nowMs - this.leasedMs)
     const rate = Math.ceil((this.asked / sinceMs) * Math.max(this.lengthMs, leaseMs) * HEADROOM)

@@ -101,7 +101,7 @@ export class LeaseReserver implements Reserver {
     )
   }
 
-  granted(request: QuotaRequest, unitsLeft: number): void {
+  handleGrant(request: QuotaRequest, unitsLeft: number): void {
     this.countGranted(request, 1, unitsLeft)
   }
 
@@ -122,7 +122,7 @@ export class LeaseReserver implements Reserver {
     }
     const low = unitsLeft === 0 || (lease.granted > 4 && unitsLeft <= lease.granted * PREFETCH)
     if (low && lease.windowed && lease.pending === undefined && this.#mayRequest(lease, nowMs))
-      this.#request(lease, { units: lease.wanted(nowMs, leaseMs) })
+      this.#request(lease, { units: lease.wantedUnits(nowMs, leaseMs) })
   }
 
   /** Counts calls that another thread has refused by a cached denial. */
@@ -208,9 +208,9 @@ export class LeaseReserver implements Reserver {
     try {
       const asked =
         lease instanceof ToolLease
-          ? await tools.ask(lease, tools.wanted(lease, nowMs))
+          ? await tools.ask(lease, tools.wantedUnits(lease, nowMs))
           : await leases.ask(lease, {
-              units: lacking === 'unit' || nowMs >= lease.deadlineMs ? lease.wanted(nowMs, leaseMs) : 0,
+              units: lacking === 'unit' || nowMs >= lease.deadlineMs ? lease.wantedUnits(nowMs, leaseMs) : 0,
               calls: lease.lacking,
             })
       // another thread was requesting a lease, or the epoch has changed: both settle within milliseconds
@@ -239,7 +239,7 @@ export class LeaseReserver implements Reserver {
         this.#mayRequest(lease, laterMs) &&
         heldBy(lease, quota).units === 0
       ) {
-        const units = denial.kind === 'burst' ? 0 : lease.wanted(laterMs, leaseMs)
+        const units = denial.kind === 'burst' ? 0 : lease.wantedUnits(laterMs, leaseMs)
         this.#request(lease, { units, calls: lease.lacking })
         await lease.pending
       }
@@ -275,7 +275,8 @@ export class LeaseReserver implements Reserver {
       const returning = lease.bounded && lease.slots > lease.share && sinceMs > QUIET_MS
       if (leftMs > 0 && leftMs < lease.lengthMs * PREFETCH) {
         const idle = lease.asked === 0 && (quietMs > ACTIVE_MS || !lease.windowed)
-        const units = lease.asked > 0 || heldBy(lease, quota).units === 0 ? lease.wanted(nowMs, leaseMs) : 0
+        const units =
+          lease.asked > 0 || heldBy(lease, quota).units === 0 ? lease.wantedUnits(nowMs, leaseMs) : 0
         this.#request(lease, idle ? { surrender: true } : { units })
         // a request for units resets the count of calls; one for slots alone does not
         if (!lease.windowed) lease.asked = 0
@@ -298,8 +299,8 @@ export class LeaseReserver implements Reserver {
     const name = nameOf(request.key)
     let lease = this.consumers.get(name)
     if (lease === undefined) {
-      lease = new ConsumerLease(name, this.#hashed(request.key), request.limits, nowMs)
-      this.consumers.set(name, bounded(this.consumers, lease))
+      lease = new ConsumerLease(name, this.#hash(request.key), request.limits, nowMs)
+      this.consumers.set(name, boundUnits(this.consumers, lease))
     }
     lease.limits = request.limits
     return lease
@@ -311,14 +312,14 @@ export class LeaseReserver implements Reserver {
     const tool = nameOf(key)
     let lease = this.#tools.get(toolName(name, tool))
     if (lease === undefined) {
-      lease = new ToolLease(name, this.#hashed(request.key), tool, this.#hashed(key), rateLimit, nowMs)
-      this.#tools.set(toolName(name, tool), bounded(this.#tools, lease))
+      lease = new ToolLease(name, this.#hash(request.key), tool, this.#hash(key), rateLimit, nowMs)
+      this.#tools.set(toolName(name, tool), boundUnits(this.#tools, lease))
     }
     lease.rate = rateLimit
     return lease
   }
 
-  #hashed(key: string | QuotaKey): HashedKey {
+  #hash(key: string | QuotaKey): HashedKey {
     return typeof key === 'string' ? this.#options.quota.table.key(key) : (key as HashedKey)
   }
 }
@@ -333,7 +334,7 @@ function toolName(name: string, tool: string): string {
 }
 
 /** Evicts the oldest lease without a pending request; its units expire. */
-function bounded<L extends { pending: Promise<void> | undefined }>(map: Map<string, L>, fresh: L): L {
+function boundUnits<L extends { pending: Promise<void> | undefined }>(map: Map<string, L>, fresh: L): L {
   if (map.size < MAX_CACHED) return fresh
   for (const [name, lease] of map) {
     if (lease.pending !== undefined) continue

@@ -135,7 +135,7 @@ export class Leases {
     } catch {
       // Redis may still run the script; the next report corrects its counts.
       this.#end(lease, 0, 0, -1)
-      membership.failed()
+      membership.handleFailure()
       return false
     }
   }
@@ -144,7 +144,7 @@ export class Leases {
     const { quota, membership } = this.#options
     const numbers = reply.map(Number)
     const [, granted = 0, leaseMs = 0, midnightMs = 0, nowMs = 0, generation = 0, slots = 0] = numbers
-    membership.responded(nowMs)
+    membership.handleResponse(nowMs)
     this.reset(lease.name, generation)
     const calendar = clamp(lease.limits.perDay) > 0 || clamp(lease.limits.perMonth) > 0
     const expiresMs = sentMs + Math.min(leaseMs - EARLY_MS, calendar ? midnightMs : leaseMs)
@@ -197,7 +197,12 @@ export class Leases {
     if (table.patiently(reserve, BUSY) !== 1) return this.#end(lease, 0, 0, expiresMs)
     const day = table.out[READ_DAY / 4]!
     try {
-      journal?.reserved(lease.name, granted, clamp(lease.limits.perSecond), clamp(lease.limits.perMinute))
+      journal?.handleReservation(
+        lease.name,
+        granted,
+        clamp(lease.limits.perSecond),
+        clamp(lease.limits.perMinute),
+      )
       this.#end(lease, granted, granted, expiresMs, day)
     } catch (error) {
       this.#end(lease, granted, 0, expiresMs, day)

@@ -19,7 +19,7 @@ export interface MembershipOptions {
   readonly connection: QuotaConnection
   readonly keys: Keys
   readonly instance: string
-  /** Of the longest lease. */
+  /** For the longest lease. */
   readonly leaseMs: number
   readonly maxCallMs: number
   /** Calls of the process before this one may be running until then: ms of `monotonicMs`. */
@@ -88,14 +88,14 @@ export class Membership {
   }
 
   /** Redis has responded. @param nowMs its clock */
-  responded(nowMs: number): void {
+  handleResponse(nowMs: number): void {
     this.#setUp(true)
     // The response took time, so this clock is never ahead of Redis.
     this.#options.clock.unixOffsetMs = nowMs - this.#options.monotonicMs()
   }
 
   /** A request has failed: no call waits for Redis until Redis responds again. */
-  failed(): void {
+  handleFailure(): void {
     this.#setUp(false)
   }
 
@@ -150,7 +150,7 @@ export class Membership {
       )
       const movedMs = Number(reply[7])
       if (movedMs > clock.skewMs) clock.advance(movedMs - clock.skewMs)
-      this.responded(Number(reply[4]))
+      this.handleResponse(Number(reply[4]))
       bucket.epoch = String(reply[0])
       bucket.state = String(reply[1])
       bucket.version = Number(reply[2])
@@ -159,7 +159,7 @@ export class Membership {
       for (const reset of list<Reset>(reply[6])) this.#options.onReset(reset)
       if (bucket.reported !== bucket.epoch) void this.#report(number)
     } catch {
-      this.failed()
+      this.handleFailure()
     }
   }
 

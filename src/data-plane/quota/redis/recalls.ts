@@ -11,7 +11,7 @@ const LOOK_MS = 10
 const LOOKS = 3
 /** After a call this recent, the next is to find units, and one idle slot stays for it unless the recall is repeated. */
 export const ACTIVE_MS = 2_000
-/** Of a window of a minute or longer, one unit stays as well, unless the others lack units for this long. */
+/** For a window of a minute or longer, one unit stays as well, unless the others lack units for this long. */
 const LACKED_MS = 500
 /** Several calls that lack slots at once cause messages closer together than this. */
 const REPEATED_MS = 15

@@ -42,12 +42,12 @@ export function keyData({ name, a, b, c, d }: HashedKey): KeyData {
 
 /** @param nowMs Unix ms */
 export function requestOf({ key, limits, tool }: Caller, nowMs: number): QuotaRequest {
-  const request = { key: hashed(key), limits, nowMs }
+  const request = { key: hash(key), limits, nowMs }
   return tool === undefined
     ? request
-    : { ...request, tool: { key: hashed(tool.key), rateLimit: tool.rateLimit } }
+    : { ...request, tool: { key: hash(tool.key), rateLimit: tool.rateLimit } }
 }
 
-function hashed({ name, words }: KeyData): HashedKey {
+function hash({ name, words }: KeyData): HashedKey {
   return new HashedKey(name, words)
 }

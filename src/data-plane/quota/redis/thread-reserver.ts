@@ -83,7 +83,7 @@ export class ThreadReserver implements Reserver {
     })
   }
 
-  granted(request: QuotaRequest, unitsLeft: number): void {
+  handleGrant(request: QuotaRequest, unitsLeft: number): void {
     const known = this.#knownOf(request, request.tool !== undefined, this.#quota.monotonicMs())
     known.granted++
     if (unitsLeft >= known.unitsLeft) known.max = unitsLeft
@@ -157,11 +157,11 @@ export class ThreadReserver implements Reserver {
     let known = this.#known.get(id)
     if (known === undefined || known.caller.limits !== limits) {
       const caller = {
-        key: keyData(this.#hashed(request.key)),
+        key: keyData(this.#hash(request.key)),
         limits,
         ...(tool === undefined
           ? {}
-          : { tool: { key: keyData(this.#hashed(tool.key)), rateLimit: tool.rateLimit } }),
+          : { tool: { key: keyData(this.#hash(tool.key)), rateLimit: tool.rateLimit } }),
       }
       if (known === undefined) {
         known = {
@@ -184,7 +184,7 @@ export class ThreadReserver implements Reserver {
     return known
   }
 
-  #hashed(key: string | QuotaKey): HashedKey {
+  #hash(key: string | QuotaKey): HashedKey {
     return typeof key === 'string' ? this.#quota.table.key(key) : (key as HashedKey)
   }
 }

@@ -111,7 +111,7 @@ export class ToolLeases {
         return reply[0] === 'stale'
       }
       const [, granted = 0, durationMs = 0, nowMs = 0, waitMs = 0] = reply.map(Number)
-      membership.responded(nowMs)
+      membership.handleResponse(nowMs)
       const expiresMs = sentMs + durationMs - EARLY_MS
       lease.granted = granted
       lease.deadlineMs = held + granted > 0 ? expiresMs : 0
@@ -128,13 +128,13 @@ export class ToolLeases {
       return true
     } catch {
       this.#end(lease, 0, -1)
-      membership.failed()
+      membership.handleFailure()
       return false
     }
   }
 
   /** Units for about one lease time at the recent rate. */
-  wanted(lease: ToolLease, nowMs: number): number {
+  wantedUnits(lease: ToolLease, nowMs: number): number {
     const rate = (lease.asked / Math.max(1, nowMs - lease.leasedMs)) * this.#options.leaseMs
     return Math.min(MAX_UNITS, Math.max(1, Math.ceil(Math.min(rate, lease.asked * 4))))
   }
@@ -150,10 +150,10 @@ export class ToolLeases {
 
   #call(lease: ToolLease, call: () => number): number {
     const { table } = this.#options.quota
-    const written = () => {
+    const writeLease = () => {
       table.writeTool(lease.toolKey, table.writeKey(lease.key))
       return call()
     }
-    return table.patiently(written, BUSY)
+    return table.patiently(writeLease, BUSY)
   }
 }

@@ -28,7 +28,7 @@ export interface MemorySessionOptions {
   readonly now: () => number
 }
 
-/** Of an id that this store has signed, or whose signature it has checked. */
+/** For an id that this store has signed, or whose signature it has checked. */
 class Entry implements Linked {
   previous: Linked | undefined
   next: Linked | undefined

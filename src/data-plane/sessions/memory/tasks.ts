@@ -1,7 +1,7 @@
 /** Tasks of a process in memory, with limits on their number and on long outcomes. */
 import { MAX_SHORT_OUTCOME, type TaskCreation, type TaskRecord, type TaskStore } from '../task-store.ts'
 
-/** Of all owners; one more is refused. */
+/** For all owners; one more is refused. */
 const MAX_TASKS = 10_000
 
 /** UTF-16 code units of stored outcomes, up to 2 bytes each. */

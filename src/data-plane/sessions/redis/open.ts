@@ -13,7 +13,7 @@ export interface OpenRedisSessionOptions {
   /** Keys of this instance alone; they sign until the shared keys have been read. */
   readonly own: KeyRing
   readonly ttlMs: number
-  /** Of a session with an MCP server that is not used. */
+  /** For a session with an MCP server that is not used. */
   readonly serverTtlMs: number
   readonly log: Log
   /** Unix ms. */

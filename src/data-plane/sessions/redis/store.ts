@@ -63,7 +63,7 @@ export class RedisSessionStore implements SessionStore {
   readonly #listeners = new SignalListeners()
   /** Sessions with open streams here. */
   readonly #streams = new Map<string, OpenStreams>()
-  /** Of these a heartbeat was not stored. */
+  /** For these a heartbeat was not stored. */
   readonly #late = new Set<string>()
   readonly #lateBackoff = new Backoff(LATE_BEAT)
   #lateTimer: NodeJS.Timeout | undefined

@@ -10,12 +10,17 @@ import { obligationsOf } from '../shared/obligations.ts'
 import { policyInput, resourceKeyOf } from '../shared/policy-input.ts'
 import { subjectKeyOf } from '../shared/subject-key.ts'
 
-const NO_OBSERVER: DecisionObserver = { decided: () => undefined }
+const NO_OBSERVER: DecisionObserver = { recordDecision: () => undefined }
 
 export function authorize(observer: DecisionObserver = NO_OBSERVER): Stage {
   function accept(exchange: Exchange, input: PolicyInput, decision: Decision): Outcome {
     exchange.decision = decision
-    const id = observer.decided(input, decision, exchange.receivedAtMs, exchange.tool?.tool.inputSchema)
+    const id = observer.recordDecision(
+      input,
+      decision,
+      exchange.receivedAtMs,
+      exchange.tool?.tool.inputSchema,
+    )
     exchange.decisionId = id
     if (!decision.allow) return denial(decision, exchange.principal!, id)
     return decision.obligations === undefined ? undefined : unmet(exchange, decision, id)

@@ -34,10 +34,10 @@ export function matchHeaders(): Stage {
   }
 }
 
-const mirroredBy = oncePer(({ tool }: CompiledTool) => [...annotated(tool.inputSchema, [])])
+const mirroredBy = oncePer(({ tool }: CompiledTool) => [...findAnnotations(tool.inputSchema, [])])
 
 /** Only what `properties` alone lead to can be annotated. */
-function* annotated(schema: JsonSchema, path: readonly string[]): Generator<Mirrored> {
+function* findAnnotations(schema: JsonSchema, path: readonly string[]): Generator<Mirrored> {
   const { properties } = schema
   if (!isObject(properties) || path.length >= MAX_DEPTH) return
   for (const [name, property] of Object.entries(properties)) {
@@ -45,7 +45,7 @@ function* annotated(schema: JsonSchema, path: readonly string[]): Generator<Mirr
     const header = property['x-mcp-header']
     if (typeof header === 'string')
       yield { path: [...path, name], header: `mcp-param-${header.toLowerCase()}` }
-    yield* annotated(property, [...path, name])
+    yield* findAnnotations(property, [...path, name])
   }
 }
 

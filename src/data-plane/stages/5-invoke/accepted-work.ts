@@ -12,9 +12,9 @@ import { pause } from './pause.ts'
 type Received = EgressResponse | EgressFailure | CircuitOpen
 
 const POLL_MS = { default: 1_000, min: 250, max: 30_000 }
-/** Of requests in a row without a response. */
+/** For requests in a row without a response. */
 const MAX_FAILURES = 5
-/** Of redirects in a row. */
+/** For redirects in a row. */
 const MAX_REDIRECTS = 5
 const LATE: EgressFailure = {
   kind: 'failure',

@@ -28,7 +28,7 @@ export interface Attempt {
 export interface CallToken {
   readonly token: string
   readonly timeoutMs: number
-  /** Of whom the token is; '' when it belongs to the gateway. */
+  /** Owner of whom the token is; '' when it belongs to the gateway. */
   readonly owner: string
   /** Another token, after the backend refused this one; undefined: there is none in time. */
   renew(cancellation: Cancellation): Promise<CallToken | undefined>

@@ -19,7 +19,7 @@ export function beginTask(): Stage {
   }
 }
 
-/** Of the backend call: a task may take longer than a call that a client waits for. */
+/** For the backend call: a task may take longer than a call that a client waits for. */
 export function callTimeoutMs({ tool, transport: { task } }: Exchange): number {
   return task?.begun === true ? task.timeoutMs : tool!.tool.timeoutMs
 }

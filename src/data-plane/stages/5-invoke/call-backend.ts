@@ -39,7 +39,7 @@ const LARGE_BYTES = 1024 * 1024
 
 export interface BackendParts {
   readonly egress: Egress
-  /** Of APIs with rules for their upstream. */
+  /** For APIs with rules for their upstream. */
   readonly upstreams: RuledUpstreams
   readonly backendTokens: BackendTokens
   readonly maxResponseBytes: number
@@ -85,8 +85,8 @@ export function callsOfBackend({
     return rules === undefined ? egress.request(outgoing) : upstreams.of(rules).request(outgoing)
   }
 
-  /** Of a task: the response of work that the backend has only accepted, once the work has ended. */
-  async function ended(
+  /** For a task: the response of work that the backend has only accepted, once the work has ended. */
+  async function endCall(
     exchange: Exchange,
     built: BackendRequest,
     cancellation: Cancellation,
@@ -100,7 +100,7 @@ export function callsOfBackend({
     )
   }
 
-  function received(exchange: Exchange, response: Received): MaybePromise<Outcome> {
+  function receiveResponse(exchange: Exchange, response: Received): MaybePromise<Outcome> {
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
     if (response.kind !== 'response')
@@ -108,12 +108,12 @@ export function callsOfBackend({
     // joining the body and reading it take milliseconds each: other calls come between
     return response.body.byteLength > LARGE_BYTES
       ? respondedLater(exchange, response, textReplies)
-      : responded(exchange, response, textReplies)
+      : toReply(exchange, response, textReplies)
   }
 
-  function timed(exchange: Exchange, response: Received, startedAt: number): MaybePromise<Outcome> {
+  function timeReply(exchange: Exchange, response: Received, startedAt: number): MaybePromise<Outcome> {
     exchange.backendMs = performance.now() - startedAt
-    return received(exchange, response)
+    return receiveResponse(exchange, response)
   }
 
   function request(
@@ -125,18 +125,18 @@ export function callsOfBackend({
       return callWithToken(backendTokens, exchange, cancellation, async token => {
         const startedAt = performance.now()
         const first = await send(exchange, built, cancellation, token)
-        const response = await ended(exchange, built, cancellation, token, first)
+        const response = await endCall(exchange, built, cancellation, token, first)
         exchange.backendMs = performance.now() - startedAt
         // a response after the first one is about work that has begun
-        return { outcome: await received(exchange, response), isRefused: isUnauthorized(first) }
+        return { outcome: await receiveResponse(exchange, response), isRefused: isUnauthorized(first) }
       })
     const startedAt = performance.now()
     return continueWith(send(exchange, built, cancellation), first =>
       isAcceptedWork(exchange, first)
-        ? ended(exchange, built, cancellation, undefined, first).then(last =>
-            timed(exchange, last, startedAt),
+        ? endCall(exchange, built, cancellation, undefined, first).then(last =>
+            timeReply(exchange, last, startedAt),
           )
-        : timed(exchange, first, startedAt),
+        : timeReply(exchange, first, startedAt),
     )
   }
 
@@ -166,7 +166,7 @@ function progressOf(exchange: Exchange): ProgressLines | undefined {
   )
 }
 
-function responded(exchange: Exchange, response: EgressResponse, textReplies: boolean): MaybePromise<Reply> {
+function toReply(exchange: Exchange, response: EgressResponse, textReplies: boolean): MaybePromise<Reply> {
   exchange.responseBytes = response.body.byteLength
   const structured = exchange.tool!.tool.outputSchema !== undefined
   const text = structured || !textReplies ? undefined : plainText(response)
@@ -175,7 +175,7 @@ function responded(exchange: Exchange, response: EgressResponse, textReplies: bo
 
 // apart: a function with a closure allocates a scope whenever it is called
 function respondedLater(exchange: Exchange, response: EgressResponse, textReplies: boolean): Promise<Reply> {
-  return nextTurn().then(() => responded(exchange, response, textReplies))
+  return nextTurn().then(() => toReply(exchange, response, textReplies))
 }
 
 function madeReply(response: EgressResponse, structured: boolean): MaybePromise<Reply> {

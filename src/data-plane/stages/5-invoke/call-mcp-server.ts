@@ -35,7 +35,7 @@ import { redactedPaths } from './redact-result.ts'
 import { askInputs, declaredCapabilities, questionHandler } from './server-questions.ts'
 import { awaitServerTask, type SendToServer, type ServerOutcome, serverTaskOf } from './server-task.ts'
 
-/** Of the texts of a server in an error. */
+/** Maximum error chars of the texts of a server in an error. */
 const MAX_ERROR_CHARS = 4_000
 
 const CANCEL_WITHIN_MS = 5_000
@@ -101,12 +101,12 @@ export function callMcpServer(
 
   function attempt(exchange: Exchange, cancellation: Cancellation, call?: CallToken): MaybePending<Attempt> {
     const { operation, tool } = exchange
-    if (!isCall(operation)) return done(undefined)
+    if (!isCall(operation)) return toAttempt(undefined)
     const { request, complete } = tool!.mcp!
     const { completion } = operation
     const asked = completion === undefined ? request(operation.arguments) : complete?.(completion)
     // a server that completes nothing has no suggestions (MCP, completion)
-    if (asked === undefined) return done(NO_SUGGESTIONS)
+    if (asked === undefined) return toAttempt(NO_SUGGESTIONS)
     const { method, headers } = asked
     const asTask = sendsAsTask(exchange) ? { task: { ttl: callTimeoutMs(exchange) } } : undefined
     const params = asTask === undefined ? asked.params : { ...asked.params, ...asTask }
@@ -117,7 +117,7 @@ export function callMcpServer(
       exchange.backendMs += performance.now() - startedAt
       if (first.kind === 'result' && isUnfinished(method, first))
         return finish(exchange, cancellation, { method, params, headers }, first, call)
-      return ended(first, exchange, method)
+      return endAttempt(first, exchange, method)
     })
   }
 
@@ -141,14 +141,15 @@ export function callMcpServer(
               followUp(cancelling, current => once(exchange, cancelling, name, args, [], current, withinMs)),
             )
       exchange.backendMs += performance.now() - startedAt
-      if (outcome.kind === 'refusal') return done(outcome)
+      if (outcome.kind === 'refusal') return toAttempt(outcome)
       if (outcome.kind !== 'result' || outcome.result.resultType !== 'input_required')
-        return { ...ended(outcome, exchange, method), isRefused: false }
+        return { ...endAttempt(outcome, exchange, method), isRefused: false }
       const { inputRequests, requestState } = outcome.result
       const inputResponses = round < MAX_ROUNDS ? await askInputs(exchange, inputRequests) : undefined
-      if (inputResponses === undefined) return done(failedCall(NEEDS_INPUT, { failure: 'input_required' }))
-      if (inputResponses === 'pending') return done(refuse('confirmation_pending'))
-      if (inputResponses === 'declined') return done(failedCall(DECLINED, { failure: 'input_declined' }))
+      if (inputResponses === undefined)
+        return toAttempt(failedCall(NEEDS_INPUT, { failure: 'input_required' }))
+      if (inputResponses === 'pending') return toAttempt(refuse('confirmation_pending'))
+      if (inputResponses === 'declined') return toAttempt(failedCall(DECLINED, { failure: 'input_declined' }))
       const askedAt = performance.now()
       const again = { ...params, inputResponses, requestState }
       last = await followUp(cancellation, current =>
@@ -158,20 +159,20 @@ export function callMcpServer(
     }
   }
 
-  function ended(outcome: RpcOutcome | CircuitOpen, exchange: Exchange, method: string): Attempt {
+  function endAttempt(outcome: RpcOutcome | CircuitOpen, exchange: Exchange, method: string): Attempt {
     if (outcome instanceof ShortTextResult && method === 'tools/call')
-      return done(new TextReply(outcome.text, 200))
-    if (outcome.kind === 'error') return done(rpcError(outcome))
-    if (outcome.kind === 'circuit_open') return done(circuitOpen(outcome))
+      return toAttempt(new TextReply(outcome.text, 200))
+    if (outcome.kind === 'error') return toAttempt(rpcError(outcome))
+    if (outcome.kind === 'circuit_open') return toAttempt(circuitOpen(outcome))
     const timeoutMs = callTimeoutMs(exchange)
     if (outcome.kind === 'failure')
-      return { outcome: failed(outcome, timeoutMs, maxResponseBytes), isRefused: isUnauthorized(outcome) }
+      return { outcome: toFailure(outcome, timeoutMs, maxResponseBytes), isRefused: isUnauthorized(outcome) }
     const { uriPrefix } = exchange.tool!.mcp!
     const found =
       method === 'tools/call'
         ? reply(mcpResult(outcome.result, uriPrefix), textReplies)
-        : served(featureResult(method, outcome.result, uriPrefix))
-    return done(found ?? failed(NO_RESULT, timeoutMs, maxResponseBytes))
+        : toOutcome(featureResult(method, outcome.result, uriPrefix))
+    return toAttempt(found ?? toFailure(NO_RESULT, timeoutMs, maxResponseBytes))
   }
 
   return (exchange, cancellation) => {
@@ -228,7 +229,7 @@ function isUnauthorized(outcome: ServerOutcome): boolean {
   return outcome.kind === 'failure' && outcome.status === 401
 }
 
-function done(outcome: Outcome): Attempt {
+function toAttempt(outcome: Outcome): Attempt {
   return { outcome, isRefused: false }
 }
 
@@ -245,7 +246,7 @@ function reply(result: ToolResult | undefined, textReplies: boolean): Outcome {
   }
 }
 
-function served(result: Params | undefined): Outcome {
+function toOutcome(result: Params | undefined): Outcome {
   return result === undefined
     ? undefined
     : { kind: 'reply', result: EMPTY, served: result, backendStatus: 200 }
@@ -315,7 +316,7 @@ function circuitOpen({ retryAfterSecs }: CircuitOpen): Outcome {
   return failedCall(text, { failure: 'unreachable', retry_after: retryAfterSecs })
 }
 
-function failed({ reason, status, sent }: RpcFailure, timeoutMs: number, maxBytes: number): Outcome {
+function toFailure({ reason, status, sent }: RpcFailure, timeoutMs: number, maxBytes: number): Outcome {
   switch (reason) {
     case 'status': {
       const text =

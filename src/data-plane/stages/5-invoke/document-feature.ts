@@ -18,8 +18,8 @@ export function documentFeature(
 ): MaybePending<Outcome> {
   const { operation } = exchange
   if (!isCall(operation)) return undefined
-  if (operation.completion !== undefined) return served(target.complete(operation.completion))
-  if (target.render !== undefined) return served(target.render(operation.arguments))
+  if (operation.completion !== undefined) return toReply(target.complete(operation.completion))
+  if (target.render !== undefined) return toReply(target.render(operation.arguments))
   const { mimeType } = exchange.tool!.tool.feature!.listed
   const uri = String(operation.arguments.uri)
   return continueWith(read(), outcome =>
@@ -29,7 +29,7 @@ export function documentFeature(
   )
 }
 
-function served(members: NonNullable<Reply['served']>): Reply {
+function toReply(members: NonNullable<Reply['served']>): Reply {
   return { kind: 'reply', result: EMPTY, served: members }
 }
 

@@ -12,7 +12,7 @@ import type { ApiCache } from '../../proxy/api-cache/api-cache.ts'
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
 
 export interface ProxiedUpstreams {
-  /** Of APIs without rules for their upstream. */
+  /** For APIs without rules for their upstream. */
   readonly upstreams: Upstreams
   readonly ruled: RuledUpstreams
   readonly cache: ApiCache
@@ -28,12 +28,12 @@ export function invokeProxy(parts: ProxiedUpstreams): Stage {
     run(exchange) {
       const { operation } = exchange
       if (operation.action !== 'proxy') return undefined
-      return exchange.cancellation.cancelled ? refuse('cancelled') : timed(exchange, operation.api, parts)
+      return exchange.cancellation.cancelled ? refuse('cancelled') : timeCall(exchange, operation.api, parts)
     },
   }
 }
 
-async function timed(exchange: Exchange, api: CompiledApi, parts: ProxiedUpstreams): Promise<Final> {
+async function timeCall(exchange: Exchange, api: CompiledApi, parts: ProxiedUpstreams): Promise<Final> {
   const startedAt = performance.now()
   const outcome = await forward(exchange, api, parts)
   exchange.backendMs = performance.now() - startedAt

@@ -23,7 +23,7 @@ type Rewriting = Exclude<RewriteMessage, 'next' | 'rewriting'>
 /** A message copies its piece in one turn of the event loop. */
 const PIECE_CHARS = 1024 * 1024
 
-/** Of the thread until it has received the first piece, which a busy machine delays. */
+/** Start timeout of the thread until it has received the first piece, which a busy machine delays. */
 const START_TIMEOUT_MS = 10_000
 /** For one text from then on. */
 const TIMEOUT_MS = 3_000

@@ -45,8 +45,8 @@ export function listTools(): Stage {
     if (key !== undefined && listed instanceof Promise) {
       const ofSnapshot = pending.get(exchange.snapshot) ?? new Map<string, Promise<Listed>>()
       pending.set(exchange.snapshot, ofSnapshot.set(key, listed))
-      const done = (): void => void ofSnapshot.delete(key)
-      listed.then(done, done)
+      const finish = (): void => void ofSnapshot.delete(key)
+      listed.then(finish, finish)
     }
     return listed
   }

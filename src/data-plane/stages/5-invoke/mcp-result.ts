@@ -69,7 +69,7 @@ function contentOf(part: unknown): Content {
   return { type: 'text', text: `[Left out: a part of the type ${name} that is not valid MCP content.]` }
 }
 
-/** Of a type that MCP knows, with the members that the type needs. */
+/** For a type that MCP knows, with the members that the type needs. */
 export function isContent({ type, text, data, mimeType, uri, name, resource }: Dict): boolean {
   switch (type) {
     case 'text':

@@ -4,12 +4,12 @@ import type { Cancellation } from '../../../base/cancellation.ts'
 export function pause(ms: number, cancellation: Cancellation): Promise<void> {
   return new Promise(resolve => {
     let stop: (() => void) | undefined
-    const done = (): void => {
+    const finish = (): void => {
       clearTimeout(timer)
       stop?.()
       resolve()
     }
-    const timer = setTimeout(done, ms)
-    stop = cancellation.onCancel(done)
+    const timer = setTimeout(finish, ms)
+    stop = cancellation.onCancel(finish)
   })
 }

@@ -17,7 +17,7 @@ const WITHHELD: Content = Object.freeze({
   text: 'The policy requires redaction of this result. The gateway removed this part, because the part is not JSON or could not be redacted in time.',
 })
 
-/** Of an audience in MCP. */
+/** For an audience in MCP. */
 const ROLES = ['user', 'assistant'] as const
 
 /** The paths to remove from the result of this call; undefined when nothing is redacted. */

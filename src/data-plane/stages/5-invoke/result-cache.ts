@@ -33,11 +33,11 @@ const MAX_ENTRIES = 10_000
 /** An entry in use moves at most this often: moving it costs more than finding it. */
 const MOVE_EVERY_MS = 1000
 const MAX_BYTES = 64 * 1024 * 1024
-/** Of a result, beside its texts. */
+/** Result chars of a result, beside its texts. */
 const RESULT_CHARS = 100
 
 export class ResultCache {
-  /** Of calls of tools that opted in. */
+  /** For calls of tools that opted in. */
   readonly counts = { hits: 0, misses: 0 }
   /** Least recently used first. */
   readonly #entries = new Map<string, CacheEntry>()
@@ -127,14 +127,14 @@ export class ResultCache {
       this.#shared.set(key, shared)
       const own = shared
       const generation = this.#generation
-      const done = (): void => {
+      const finish = (): void => {
         if (this.#shared.get(key) === own) this.#shared.delete(key)
       }
       own.outcome.then(outcome => {
-        done()
+        finish()
         if (generation === this.#generation && outcome?.kind === 'reply' && outcome.failure === undefined)
           this.#cache(key, outcome, exchange.receivedAtMs + ttlMs, exchange.receivedAtMs)
-      }, done)
+      }, finish)
     } else {
       exchange.cacheHit = true
       this.counts.hits++

@@ -17,7 +17,7 @@ import { redactedPaths } from './redact-result.ts'
 
 type Dict = { readonly [name: string]: unknown }
 
-/** Of one call. */
+/** For one call. */
 const MAX_QUESTIONS = 16
 const NAME = /^(?!__proto__$)[A-Za-z0-9_.-]{1,64}$/
 /** The name of the question in an inquiry about one. */
@@ -81,7 +81,7 @@ function ask(
   if (!isCall(operation) || declaredCapabilities(exchange) === undefined) return undefined
   if (lackingCapabilities(transport.client, questions).length > 0) return undefined
   const signed = Object.entries(questions).map(
-    ([name, one]) => [name, named(one, tool!.tool.toolSet)] as const,
+    ([name, one]) => [name, nameToolSet(one, tool!.tool.toolSet)] as const,
   )
   return transport.client!.ask({
     tool: operation.tool,
@@ -94,7 +94,7 @@ function ask(
 }
 
 /** The user knows the gateway only: the text says which tool set asks. */
-function named({ method, params }: Question, toolSet: string): Question {
+function nameToolSet({ method, params }: Question, toolSet: string): Question {
   if (method !== 'elicitation/create' || typeof params.message !== 'string') return { method, params }
   return { method, params: { ...params, message: `${toolSet}: ${params.message}` } }
 }

@@ -25,7 +25,7 @@ export type SendToServer = (
 const POLL_MS = { default: 1_000, min: 100, max: 10_000 }
 const STATE_WITHIN_MS = 10_000
 const CANCEL_WITHIN_MS = 5_000
-/** Of states in a row that could not be read. */
+/** For states in a row that could not be read. */
 const MAX_FAILURES = 10
 const DECLINED = { action: 'decline' }
 

@@ -12,9 +12,9 @@ import { responseNotes } from './response-notes.ts'
 
 /** Nanoseconds of the bound; the values are written once more in the response. */
 const MAX_PARSE_NS = 6_000_000
-/** Of structured content: parsing a longer text takes too long even if it is a single value. */
+/** Maximum structured bytes of structured content: parsing a longer text takes too long even if it is a single value. */
 const MAX_STRUCTURED_BYTES = 2 * 1024 * 1024
-/** Of a body, decoded or encoded at once; a multiple of three, so that pieces of base64 follow each other without padding. */
+/** Piece bytes of a body, decoded or encoded at once; a multiple of three, so that pieces of base64 follow each other without padding. */
 const PIECE_BYTES = 96 * 1024
 const TOO_COSTLY = Symbol('too many values')
 const TOO_COSTLY_TEXT: Content = {
@@ -74,21 +74,22 @@ export function* makingResult(response: EgressResponse, structured: boolean): Ge
         : body.length < PIECE_BYTES && body.trim() === ''
           ? `The backend responded with status ${response.status}.`
           : `The backend responded with status ${response.status}: ${body}`
-    return noted(response, { content: [{ type: 'text', text }], isError: true })
+    return noteStatus(response, { content: [{ type: 'text', text }], isError: true })
   }
   if (response.body.byteLength === 0)
-    return noted(response, {
+    return noteStatus(response, {
       content: [{ type: 'text', text: `Done (status ${response.status}, no content).` }],
       isError: false,
     })
   const content = parts === undefined ? [contentOf(type, response.body, large)] : yield* contentOfParts(parts)
-  if (!structured || !isJson(type)) return noted(response, { content, isError: false })
+  if (!structured || !isJson(type)) return noteStatus(response, { content, isError: false })
   yield
   const value = yield* structuredOf(response.body, content[0] as { readonly text: string })
   yield
   // a result without the content that its outputSchema announces would be invalid (MCP, tools, "Structured Content")
-  if (value === TOO_COSTLY) return noted(response, { content: [TOO_COSTLY_TEXT, ...content], isError: true })
-  return noted(
+  if (value === TOO_COSTLY)
+    return noteStatus(response, { content: [TOO_COSTLY_TEXT, ...content], isError: true })
+  return noteStatus(
     response,
     value === undefined ? { content, isError: false } : { content, isError: false, structuredContent: value },
   )
@@ -107,7 +108,7 @@ export function plainText({ status, headers, body }: EgressResponse): Uint8Array
 const PLAIN_TYPE = /^(?:application\/json|text\/plain)(?:; ?charset=utf-8)?$/i
 
 /** With what the header fields of the response say. */
-function noted({ status, headers }: EgressResponse, result: ToolResult): ToolResult {
+function noteStatus({ status, headers }: EgressResponse, result: ToolResult): ToolResult {
   const notes = responseNotes(status, headers)
   if (notes === undefined) return result
   const sentences = notes.sentences.map((text): Content => ({ type: 'text', text }))

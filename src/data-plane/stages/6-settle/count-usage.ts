@@ -82,8 +82,8 @@ export class UsageCounter {
       )
     for (const seen of consumersSeen) {
       const { tenant, subject, at } = seen
-      const made = () => ({ tenant, subject, at: new Date(at) })
-      later(entryOf(this.#consumersSeen, `${tenant}/${subject}`, made)?.at, at)
+      const makeEvent = () => ({ tenant, subject, at: new Date(at) })
+      later(entryOf(this.#consumersSeen, `${tenant}/${subject}`, makeEvent)?.at, at)
     }
   }
 

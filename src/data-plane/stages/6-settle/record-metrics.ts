@@ -23,12 +23,12 @@ export interface CallMetrics {
     backendSeconds: number,
     traced?: TracedValue,
   ): void
-  /** Of an exchange whose stages were timed. @param stage id of a stage: a closed set */
+  /** For an exchange whose stages were timed. @param stage id of a stage: a closed set */
   stage(stage: string, seconds: number): void
   /** By tool, tenant and backend. */
   target(call: TargetCall): void
   /** A call that ended before its work. */
-  refused(reason: string, consumer: string): void
+  countRefusal(reason: string, consumer: string): void
   /** @param calendar a daily or monthly quota, not a rolling window */
   quotaRefused(calendar: boolean): void
 }
@@ -69,7 +69,7 @@ export function recordMetrics(metrics: CallMetrics): Stage {
       const upstream = operation.action === 'proxy' ? operation.api.upstreamUrl : undefined
       if (tool !== undefined || upstream !== undefined)
         metrics.target({ tool: tool?.tool, tenant, upstream, outcome, seconds, backendSeconds, traced })
-      if (final?.kind === 'refusal') metrics.refused(outcome, consumer)
+      if (final?.kind === 'refusal') metrics.countRefusal(outcome, consumer)
       if (exchange.timings !== undefined)
         for (const { stage, ms } of exchange.timings) metrics.stage(stage, ms / 1000)
       if (final?.kind === 'refusal' && final.reason === 'quota_exceeded')

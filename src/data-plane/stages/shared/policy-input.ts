@@ -17,7 +17,7 @@ const KEY_OF_ACTION = {
 } as const
 export type List = 'tools.list' | 'resources.list' | 'prompts.list'
 
-/** Of `timingInput`. */
+/** Timing key of `timingInput`. */
 export const TIMING_KEY = -6
 /** Those of the admin API count down from here. */
 const FIRST_ADMIN = -16

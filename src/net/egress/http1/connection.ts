@@ -77,8 +77,8 @@ export class Http1Connection implements Carrier, ResponseSink {
     this.#socket = socket
     watchSocket(
       socket,
-      () => this.#ended(),
-      reason => this.#closed(reason),
+      () => this.#handleEnd(),
+      reason => this.#handleClose(reason),
     )
   }
 
@@ -203,7 +203,7 @@ export class Http1Connection implements Carrier, ResponseSink {
     handler?.onError(error)
   }
 
-  #ended(): void {
+  #handleEnd(): void {
     this.#reusable = false
     if (this.#handler === undefined) return this.destroy()
     if (this.#givesBack(ENDED)) return
@@ -215,7 +215,7 @@ export class Http1Connection implements Carrier, ResponseSink {
     this.#complete()
   }
 
-  #closed(reason: Error): void {
+  #handleClose(reason: Error): void {
     if (this.#givesBack(reason)) return
     const handler = this.#handler
     this.#handler = undefined

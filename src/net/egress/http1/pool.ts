@@ -79,7 +79,7 @@ export class Http1Pool implements ConnectionOwner {
     }
   }
 
-  /** Of a connection that idled while the peer left a later request without a byte: both may have died in the same way. */
+  /** For a connection that idled while the peer left a later request without a byte: both may have died in the same way. */
   #isDoubtful({ idleSinceMs }: Http1Connection, nowMs: number): boolean {
     // a connection that is in steady use is never asked about the others
     if (nowMs - idleSinceMs < SILENT_MS) return false
@@ -138,7 +138,7 @@ export class Http1Pool implements ConnectionOwner {
     else if (!prepared.handler.over) this.#carry(prepared, this.#headOf(prepared))
   }
 
-  /** Of a request that was ordinary when it was dispatched: it has not changed since. */
+  /** For a request that was ordinary when it was dispatched: it has not changed since. */
   #headOf({ request, bodyBytes }: PreparedRequest): Uint8Array {
     return requestHead(request, this.#options.host, bodyBytes)!
   }

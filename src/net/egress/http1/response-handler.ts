@@ -22,7 +22,7 @@ export interface ResponseHandler {
 
 /** What carries a request. An object in place of a function, which would be made for each request. */
 export interface Carrier {
-  /** Of a handler whose request it no longer carries: does nothing. */
+  /** For a handler whose request it no longer carries: does nothing. */
   takeBack(handler: Pick<ResponseHandler, 'over'>): void
 }
 

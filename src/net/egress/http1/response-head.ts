@@ -20,7 +20,7 @@ export class ResponseHead implements EgressHeaders {
   /** What the peer said in `Keep-Alive: timeout=`, ms; undefined when it said nothing. */
   readonly keepAliveMs: number | undefined
   readonly #text: string
-  /** Of each field: begin and end of its name, begin and end of its value. */
+  /** Places of each field: begin and end of its name, begin and end of its value. */
   readonly #places: readonly number[]
   #raw: readonly string[] | undefined
 

@@ -10,7 +10,7 @@ export interface Http2Owner {
   /** It takes no more requests; called once. `error` when the peer never sent its settings. */
   gone(connection: Http2Connection, error: Error | undefined): void
   /** A stream has ended. */
-  freed(): void
+  handleRelease(): void
   /** The peer has not begun to process it. */
   repeat(request: StreamRequest): void
 }
@@ -98,18 +98,18 @@ export class Http2Connection implements ExchangeOwner {
     }
   }
 
-  ended(exchange: Http2Exchange, isRefused: boolean): void {
+  handleEnd(exchange: Http2Exchange, isRefused: boolean): void {
     this.#streams--
     if (this.#streams === 0) this.idleSinceMs = performance.now()
-    if (isRefused) this.#refused(exchange)
-    this.#owner.freed()
+    if (isRefused) this.#handleRefusal(exchange)
+    this.#owner.handleRelease()
   }
 
-  #refused(exchange: Http2Exchange): void {
+  #handleRefusal(exchange: Http2Exchange): void {
     const { request } = exchange
     const { body } = request.request
     const isWhole = body === null || typeof body === 'string' || body instanceof Uint8Array
-    if (request.isRepeated || !isWhole || request.handler.over) return exchange.refused()
+    if (request.isRepeated || !isWhole || request.handler.over) return exchange.handleRefusal()
     request.isRepeated = true
     this.#owner.repeat(request)
   }
@@ -127,7 +127,7 @@ export class Http2Connection implements ExchangeOwner {
 
   #allowed(maxStreams: number | undefined): void {
     this.#maxStreams = Math.min(MAX_STREAMS, maxStreams ?? MAX_STREAMS)
-    if (this.#isReady) return this.#owner.freed()
+    if (this.#isReady) return this.#owner.handleRelease()
     this.#isReady = true
     clearTimeout(this.#timer)
     this.#owner.ready(this)
@@ -145,7 +145,7 @@ export class Http2Connection implements ExchangeOwner {
       clearTimeout(timer)
       if (error !== null) return
       this.#isDoubtful = false
-      this.#owner.freed()
+      this.#owner.handleRelease()
     })
     if (!isSent) clearTimeout(timer)
   }

@@ -29,7 +29,7 @@ export class Http2Error extends Error {
 
 export interface ExchangeOwner {
   /** The stream is closed; the peer has not begun to process the request when `isRefused`. */
-  ended(exchange: Http2Exchange, isRefused: boolean): void
+  handleEnd(exchange: Http2Exchange, isRefused: boolean): void
   /** Why all streams of the connection ended, if it did. */
   readonly failure: Error | undefined
 }
@@ -51,14 +51,14 @@ export class Http2Exchange {
     this.#stream = stream
     this.#handler = request.handler
     this.#watchEnd()
-    stream.on('response', headers => this.#responded(headers))
+    stream.on('response', headers => this.#handleResponse(headers))
     stream.on('data', chunk => {
       if (!this.#isOver && this.#handler.onData(chunk) === false) stream.pause()
     })
-    stream.on('end', () => this.#completed())
+    stream.on('end', () => this.#complete())
     // its code is read when the stream is closed
     stream.on('error', () => {})
-    stream.on('close', () => this.#closed())
+    stream.on('close', () => this.#handleClose())
     this.#send(request.request.body)
   }
 
@@ -109,13 +109,13 @@ export class Http2Exchange {
     }
   }
 
-  #responded(headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
+  #handleResponse(headers: IncomingHttpHeaders & IncomingHttpStatusHeader): void {
     if (this.#isOver) return
     this.hasHead = true
     this.#handler.onHeaders(Number(headers[':status']), new Http2Headers(headers), this.#resume)
   }
 
-  #completed(): void {
+  #complete(): void {
     const stream = this.#stream
     if (this.#isOver || !this.hasHead || !this.#hasEnd) return
     this.#isOver = true
@@ -124,10 +124,10 @@ export class Http2Exchange {
     this.#handler.onComplete()
   }
 
-  #closed(): void {
+  #handleClose(): void {
     const { rstCode } = this.#stream
     const isRefused = !this.#isOver && !this.hasHead && rstCode === constants.NGHTTP2_REFUSED_STREAM
-    this.#owner.ended(this, isRefused)
+    this.#owner.handleEnd(this, isRefused)
     if (isRefused) return
     this.#fail(
       this.#owner.failure ??
@@ -136,7 +136,7 @@ export class Http2Exchange {
   }
 
   /** Reports the refusal of a request that cannot be sent again. */
-  refused(): void {
+  handleRefusal(): void {
     this.#fail(new Http2Error(codeOf(constants.NGHTTP2_REFUSED_STREAM), 'the peer refused the stream'))
   }
 

@@ -98,7 +98,7 @@ export class Http2Pool implements Http2Owner {
 
   ready(_connection: Http2Connection): void {
     this.#opening--
-    this.freed()
+    this.handleRelease()
   }
 
   gone(connection: Http2Connection, error: Error | undefined): void {
@@ -108,7 +108,7 @@ export class Http2Pool implements Http2Owner {
     this.#openMore()
   }
 
-  freed(): void {
+  handleRelease(): void {
     for (const connection of this.#connections) {
       while (connection.hasPlace) {
         const request = this.#waiting.shift()

@@ -30,7 +30,7 @@ interface BackendTokensOptions {
   readonly egress: Egress
   /** Absent: no token of a caller is sent anywhere. */
   readonly mayExchangeAt?: MayExchangeAt
-  /** Of users, and the page where they connect; absent: no caller has any. */
+  /** Users of users, and the page where they connect; absent: no caller has any. */
   readonly users?: { readonly tokens: UserTokens; readonly pageUrl: string }
   /** Unix ms. */
   readonly now: () => number
@@ -52,7 +52,7 @@ const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 const NO_CALLER: TokenCaller = { subjectToken: '', expiresAtMs: Number.POSITIVE_INFINITY }
 
 export class BackendTokens {
-  /** Of this thread, since its start. */
+  /** For this thread, since its start. */
   readonly counts = { requests: 0, failures: 0 }
   readonly #options: BackendTokensOptions
   /** The one used last is last. */
@@ -75,7 +75,7 @@ export class BackendTokens {
     authentication: BackendAuthentication,
     caller: TokenCaller = NO_CALLER,
   ): string | TokenFault | Promise<string | TokenFault> {
-    if (authentication.type === 'authorization_code') return this.#granted(authentication, caller)
+    if (authentication.type === 'authorization_code') return this.#requestToken(authentication, caller)
     if (authentication.type === 'token_exchange' && caller.subjectToken === '') return NO_SUBJECT
     const key = keyOf(authentication, caller)
     const known = this.#entries.get(key)
@@ -105,7 +105,10 @@ export class BackendTokens {
   }
 
   /** Not cached: a user who disconnects does so for all threads and instances at once. */
-  async #granted(authentication: BackendAuthentication, caller: TokenCaller): Promise<string | TokenFault> {
+  async #requestToken(
+    authentication: BackendAuthentication,
+    caller: TokenCaller,
+  ): Promise<string | TokenFault> {
     const { users } = this.#options
     const { place } = caller
     if (users === undefined || place === undefined) return NO_USER

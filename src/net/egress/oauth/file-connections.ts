@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isMissing, namesIn, unlessMissing } from '../../../base/fs/missing.ts'
 import type { ConnectionStore } from './connection-store.ts'
 
-/** Of renaming a folder to the place of one that is not empty; Windows refuses also an empty one, with EPERM. */
+/** For renaming a folder to the place of one that is not empty; Windows refuses also an empty one, with EPERM. */
 const TAKEN: ReadonlySet<string> = new Set([
   'ENOTEMPTY',
   'EEXIST',

@@ -37,7 +37,7 @@ type Form = { readonly [name: string]: string | undefined }
 
 const TIMEOUT_MS = 10_000
 const MAX_RESPONSE_BYTES = 256 * 1024
-/** Of a token whose lifetime the server does not state. */
+/** Default life of a token whose lifetime the server does not state. */
 const DEFAULT_LIFE_MS = 60_000
 /** The call that the token is for takes time as well. */
 const RENEW_EARLY_MS = 30_000

@@ -18,7 +18,7 @@ import { type ReportUnwritten, UnwrittenGrants } from './unwritten-grants.ts'
 
 /** Whose tokens they are, and for which ToolSet: tools of another one never get them. */
 export interface ConnectionPlace {
-  /** Of the user, the same for all of its clients. */
+  /** User of the user, the same for all of its clients. */
   readonly user: string
   readonly namespace: string
   readonly toolSet: string
@@ -35,7 +35,7 @@ interface UserTokensOptions {
   readonly open: () => Promise<Opened>
   /** Unix ms. */
   readonly now: () => number
-  /** Of renewed tokens: the server may refuse the stored ones. */
+  /** For renewed tokens: the server may refuse the stored ones. */
   readonly onUnwritten?: ReportUnwritten
 }
 
@@ -67,7 +67,7 @@ export interface Authorization {
 const LOCK_MS = 15_000
 const POLL_MS = 100
 const MAX_WAIT_MS = 12_000
-/** Of a token that the server neither limits nor renews. */
+/** Unstated life of a token that the server neither limits nor renews. */
 const UNSTATED_LIFE_MS = 3650 * 24 * 3_600_000
 
 const NOT_CONNECTED = fault('not_connected', 'The user has not connected an account for this backend.')
@@ -106,7 +106,7 @@ export class UserTokens {
         return granted.accessToken
       const running = this.#refreshes.get(key)
       if (running !== undefined) return await running
-      const refreshing = this.#refreshed(key, authentication, refused)
+      const refreshing = this.#refreshToken(key, authentication, refused)
       this.#refreshes.set(key, refreshing)
       try {
         return await refreshing
@@ -155,7 +155,7 @@ export class UserTokens {
     grant: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
   ): Promise<TokenFault | undefined> {
     // a code is good for one request: the store has to be there before
-    const { store, sealer } = await this.#opened()
+    const { store, sealer } = await this.#openStored()
     const issued = await requestToken(this.#options.egress, identityOf(authentication), {
       grant_type: 'authorization_code',
       code: grant.code,
@@ -174,7 +174,7 @@ export class UserTokens {
   /** Removes the connection, and revokes its tokens where the server has an address for that. @throws Error when the store is unavailable */
   async disconnect(authentication: BackendAuthentication, place: ConnectionPlace): Promise<void> {
     const key = keyOf(authentication, place)
-    const { store, sealer } = await this.#opened()
+    const { store, sealer } = await this.#openStored()
     const version = await store.remove(key)
     const granted = version === undefined ? undefined : this.#open(sealer, key, version)
     this.#unwritten.drop(key)
@@ -189,12 +189,12 @@ export class UserTokens {
 
   /** Unlocking never rejects: the call has its result by then, and the lock ends by itself. */
   async #tryLock(key: string): Promise<Unlock | undefined> {
-    const unlock = await (await this.#opened()).store.lock(key, LOCK_MS)
+    const unlock = await (await this.#openStored()).store.lock(key, LOCK_MS)
     return unlock && (() => unlock().catch(() => {}))
   }
 
-  /** Of threads and instances, one refreshes: a server that rotates refresh tokens refuses one that is used twice. */
-  async #refreshed(
+  /** For threads and instances, one refreshes: a server that rotates refresh tokens refuses one that is used twice. */
+  async #refreshToken(
     key: string,
     authentication: BackendAuthentication,
     refused: string,
@@ -254,7 +254,7 @@ export class UserTokens {
     granted: Granted,
     unlock: Unlock,
   ): Promise<string | TokenFault> {
-    const { store, sealer } = await this.#opened()
+    const { store, sealer } = await this.#openStored()
     const sealed = sealer.seal(JSON.stringify(granted), key)
     const revoke = (): Promise<void> => this.#revoke(authentication, granted)
     try {
@@ -274,12 +274,12 @@ export class UserTokens {
 
   /** Removes a grant that is over, unless another one has taken its place. @returns the access token to use */
   async #end(key: string, version: string): Promise<string | TokenFault> {
-    const { store } = await this.#opened()
+    const { store } = await this.#openStored()
     if ((await store.remove(key, version)) !== undefined) return NOT_CONNECTED
     return (await this.#read(key))?.granted.accessToken ?? NOT_CONNECTED
   }
 
-  #opened(): Promise<Opened> {
+  #openStored(): Promise<Opened> {
     this.#opening ??= this.#options.open()
     this.#opening.catch(() => {
       this.#opening = undefined
@@ -288,7 +288,7 @@ export class UserTokens {
   }
 
   async #read(key: string): Promise<Connection | undefined> {
-    const { store, sealer } = await this.#opened()
+    const { store, sealer } = await this.#openStored()
     const version = await store.read(key)
     if (version === undefined) return undefined
     const granted = this.#open(sealer, key, version)

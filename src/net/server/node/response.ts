@@ -1,7 +1,7 @@
 /** Responses of the node:http listener, whole or as a stream, with a count of the bytes held. `turn.ts` holds the state of the exchange. */
 import type { ServerResponse } from 'node:http'
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
-import { checkHeaders, isBodiless, joined, statusLine } from '../response-head.ts'
+import { checkHeaders, isBodiless, joinBytes, statusLine } from '../response-head.ts'
 import type { NodeTurn } from './turn.ts'
 
 /** Node skips an unread body of this size; with a larger one the connection ends. */
@@ -36,7 +36,7 @@ export class NodeResponse implements HttpResponse {
     const turn = this.#turn
     if (turn.closed) return
     if (turn.response.headersSent) return turn.destroy()
-    const body = rest === undefined ? start : joined(start, rest)
+    const body = rest === undefined ? start : joinBytes(start, rest)
     const { lines, isBeyondAscii } = linesOf(status, headers, Buffer.byteLength(body))
     const hasBody = !turn.isHead && !isBodiless(status)
     // Node joins head and body when both are strings, and sends the head as UTF-8 then.

@@ -46,7 +46,7 @@ export class NodeTurn implements Watched {
   #abortListeners: (() => void)[] = []
   #isWatched = false
   readonly #endListeners: (() => void)[] = []
-  /** Of a response that is held whole. */
+  /** For a response that is held whole. */
   #responseTimer: NodeJS.Timeout | undefined
 
   constructor(

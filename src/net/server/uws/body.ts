@@ -42,7 +42,7 @@ class WholeBody implements BodyTaker {
   readonly #maxBytes: number
   readonly #done: (body: Uint8Array) => void
   readonly #refused: (why: BodyRefusal) => void
-  /** Of a body without a declared length. */
+  /** Budget of a body without a declared length. */
   readonly #budget: ByteBudget | undefined
   #pieces: Uint8Array[] | undefined
   #bytes = 0

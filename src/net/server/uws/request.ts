@@ -27,7 +27,7 @@ export class UwsRequest implements HttpRequest {
   readonly query: string
   readonly rawHeaders: readonly string[]
   readonly peerVerified = false
-  /** Of all names: most headers that a call is asked for are absent, and one comparison shows it. */
+  /** For all names: most headers that a call is asked for are absent, and one comparison shows it. */
   readonly #marks: number
   /** Set by the listener once the guard has read the head. */
   contentLength = 0

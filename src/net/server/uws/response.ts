@@ -1,7 +1,7 @@
 /** Responses of the uWS listener: renders heads, delivers whole bodies and begins streams. `turn.ts` holds the native response. */
 
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
-import { isBodiless, joined, renderHead, renderHeadView } from '../response-head.ts'
+import { isBodiless, joinBytes, renderHead, renderHeadView } from '../response-head.ts'
 import type { NativeResponse } from './native.ts'
 import { UwsStream } from './stream.ts'
 import type { UwsTurn } from './turn.ts'
@@ -75,7 +75,7 @@ export class UwsResponse implements HttpResponse {
     const turn = this.#turn
     if (turn.isHead || isBodiless(status))
       this.#sendBodiless(status, headers, Buffer.byteLength(start) + rest.length)
-    else if (turn.body === 'reading') turn.endAndClose(renderHead(status, headers), joined(start, rest))
+    else if (turn.body === 'reading') turn.endAndClose(renderHead(status, headers), joinBytes(start, rest))
     else deliver(turn, renderHeadView(status, headers, this.#persistence()), start, rest)
   }
 
@@ -140,7 +140,7 @@ function deliver(
     }
     const bytes = Buffer.byteLength(body) + rest.length
     if (status.tryEnd(body, bytes)[0] && native.tryEnd(rest, bytes)[1]) turn.release()
-    else deliverWhenWritable(turn, native, joined(body, rest))
+    else deliverWhenWritable(turn, native, joinBytes(body, rest))
   })
 }
 

@@ -51,7 +51,7 @@ export class UwsTurn implements Watched {
   /** Those after the first one. */
   #moreAbortListeners: (() => void)[] | undefined
   #endListeners: (() => void)[] | undefined
-  /** Of a response that is held whole. */
+  /** For a response that is held whole. */
   #responseTimer: NodeJS.Timeout | undefined
   #isPaused = false
   /** Monotonic ms since when the client owes us reading; `NOT_WATCHED` when it does not. */

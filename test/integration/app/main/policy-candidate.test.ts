@@ -93,7 +93,7 @@ describe('a candidate at an address', { timeout: 60_000 }, () => {
   it('is promoted once it was compared', async () => {
     expect(await owner.candidate.promote()).toContain('has not been compared')
     const decision = await gateway.current().decide(inputOf(), 'k', 0)
-    gateway.decisions.decided(inputOf(), decision, Date.now())
+    gateway.decisions.recordDecision(inputOf(), decision, Date.now())
     await expect.poll(async () => (await status()).compared, WAIT).toBe(1)
     expect(await owner.candidate.promote()).toBeUndefined()
     expect(gateway.current().revision).toBe('third')

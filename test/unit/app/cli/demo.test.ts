@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { DemoFailure } from '../../../../src/app/cli/demo/demo-failure.ts'
-import { masked } from '../../../../src/app/cli/demo/masked.ts'
+import { mask } from '../../../../src/app/cli/demo/masked.ts'
 import { walk } from '../../../../src/app/cli/demo/steps.ts'
 import { JsonTranscript, TextTranscript } from '../../../../src/app/cli/demo/transcript.ts'
 import { runToolgate } from '../../../fixtures/command.ts'
@@ -135,7 +135,7 @@ describe('what is shown', () => {
   })
 
   it('masks a token wherever it stands', () => {
-    expect(masked(`a ${TOKEN} b`)).toBe('a eyJ…bbbbbbbb b')
+    expect(mask(`a ${TOKEN} b`)).toBe('a eyJ…bbbbbbbb b')
   })
 })
 

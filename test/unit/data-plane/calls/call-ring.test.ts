@@ -155,7 +155,7 @@ describe('details', () => {
       const durationMs = ((call * 7) % 10) * 1_000
       if (details.takes(timed(20_000 + call - durationMs, durationMs), true)) kept++
       const startedAt = 20_000 + call - (call % 3) * 1_000
-      expect(details.wanted({ receivedAtMs: NOW_MS, startedAt })).toBe(kept < 40)
+      expect(details.isWanted({ receivedAtMs: NOW_MS, startedAt })).toBe(kept < 40)
     }
     expect(kept).toBe(40)
   })
@@ -163,7 +163,7 @@ describe('details', () => {
   it('are wanted for a while after a look', () => {
     const details = new CallDetails('none', peerAddressOf)
     const wanted = (afterMs: number) =>
-      details.wanted({ receivedAtMs: NOW_MS + afterMs, startedAt: 1_000 + afterMs })
+      details.isWanted({ receivedAtMs: NOW_MS + afterMs, startedAt: 1_000 + afterMs })
     expect(wanted(0)).toBe(false)
     details.watch(NOW_MS)
     expect([wanted(14_000), wanted(16_000)]).toEqual([true, false])

@@ -32,7 +32,7 @@ it('counts that were made while a report fails are sent when the gateway stops',
     log: SILENT,
   })
   await reporter.start()
-  reporter.registered({ gateway_id: 'g' })
+  reporter.handleRegistration({ gateway_id: 'g' })
   await expect.poll(() => sent.length).toBe(1)
   seen = ['after']
   const closed = reporter.close()

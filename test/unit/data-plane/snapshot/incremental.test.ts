@@ -219,7 +219,7 @@ describe('a tenant with 20,000 subscriptions', () => {
   it('is compiled in steps that other work may interrupt, and keeps what did not change', () => {
     const compiler = new SnapshotCompiler(prepare)
     const steps = (tenant: TenantShare, version: string) => {
-      const work = compiler.compiling(documentOf(tenant, version))
+      const work = compiler.compileSteps(documentOf(tenant, version))
       let count = 1
       let step = work.next()
       for (; step.done !== true; step = work.next()) count++
@@ -252,7 +252,7 @@ describe('a shared table', () => {
           const was = [...oracle]
           for (const one of gone) oracle.delete(one)
           for (const [one, value] of come) oracle.set(one, value)
-          table = runAtOnce(table.changing(gone, come))
+          table = runAtOnce(table.changeSteps(gone, come))
           for (let at = 0; at <= 30; at++) expect(table.get(`key-${at}`)).toBe(oracle.get(`key-${at}`))
           for (const [one, value] of was) expect(before.get(one)).toBe(value)
         }

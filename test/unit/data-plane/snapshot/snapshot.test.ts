@@ -140,7 +140,7 @@ describe('20,000 tools', () => {
 
     const compiler = new SnapshotCompiler(preparedTool)
     const holder = new SnapshotHolder(async document => {
-      const make = await runInSlices(compiler.compiling(document))
+      const make = await runInSlices(compiler.compileSteps(document))
       return () => make(aPolicy())
     })
     await holder.publish(seal(EMPTY_CONTENT))

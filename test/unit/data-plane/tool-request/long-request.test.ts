@@ -8,7 +8,7 @@ import { preparedTool } from '../../../fixtures/prepared-tool.ts'
 
 /** The collector's threads count in the processor time of a step: the least of several runs is that of the step. */
 const RUNS = 3
-/** Of processor time, on the machine that the bounds were measured on. */
+/** For processor time, on the machine that the bounds were measured on. */
 const MAX_STEP_MS = 50
 
 function toolWith(contentType: string, encoding: BodyBinding['encoding'] = {}): Tool {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Decision, PreparedPolicy } from '../../../../src/policy/engine.ts'
-import { tightened } from '../../../../src/policy/live/tightened.ts'
+import { tighten } from '../../../../src/policy/live/tightened.ts'
 import { aPolicy } from '../../../fixtures/exchange.ts'
 import { inputOf } from '../../../fixtures/policy/inputs.ts'
 
@@ -17,7 +17,7 @@ function decide(
   const policies = Object.entries(tenants).map(
     ([name, part]) => [name, part === null ? null : says({ revision: name, ...part })] as const,
   )
-  return tightened(says({ revision: 'platform', ...platform }), new Map(policies)).decide(
+  return tighten(says({ revision: 'platform', ...platform }), new Map(policies)).decide(
     parts,
     'k',
     0,
@@ -27,7 +27,7 @@ function decide(
 describe('a tenant with its own bundle', () => {
   it('is decided by the policy of the platform itself where there are no such bundles', () => {
     const platform = says({})
-    expect(tightened(platform, new Map())).toBe(platform)
+    expect(tighten(platform, new Map())).toBe(platform)
   })
 
   it('denies what the platform allows, by its own reasons; the revision names both', () => {
@@ -142,7 +142,7 @@ describe('a tenant with its own bundle', () => {
     const frozen = (part: Partial<Decision>) =>
       Object.freeze({ allow: true, reasons: [], revision: 'r', ...part })
     const [one, two] = [frozen({}), frozen({ revision: 't' })]
-    const policy = tightened(
+    const policy = tighten(
       { ...says({}), decide: () => one },
       new Map([['acme', { ...says({}), decide: () => two }]]),
     )
@@ -151,7 +151,7 @@ describe('a tenant with its own bundle', () => {
 
   it('waits for an engine that responds later', async () => {
     const later = aPolicy(async () => denies('later'))
-    const policy = tightened(
+    const policy = tighten(
       aPolicy(async () => ({})),
       new Map([['acme', later]]),
     )
@@ -176,7 +176,7 @@ describe('a tenant with its own bundle', () => {
         return cached
       },
     })
-    const policy = tightened(
+    const policy = tighten(
       part(1),
       new Map([
         ['acme', part(10)],

@@ -16,7 +16,7 @@ import type { Decision } from '../../../../src/policy/engine.ts'
 import { entryOf, type KeepArguments } from '../../../../src/policy/log/entry.ts'
 import { findDecision } from '../../../../src/policy/log/find.ts'
 import { countFlip, type FlipKinds, sortedFlips } from '../../../../src/policy/log/flips.ts'
-import { filesOf, parsed } from '../../../../src/policy/log/reader.ts'
+import { filesOf, parseLine } from '../../../../src/policy/log/reader.ts'
 import { recordedPolicy } from '../../../../src/policy/log/recorded-policy.ts'
 import { DecisionRecorder, type RecorderOptions } from '../../../../src/policy/log/recorder.ts'
 import { newestDecisions } from '../../../../src/policy/log/search.ts'
@@ -43,7 +43,7 @@ const recorder = (options: Partial<RecorderOptions> = {}) =>
 
 describe('what is kept', () => {
   const kept = (options: Partial<RecorderOptions>, decision: Decision) =>
-    recorder(options).decided(inputOf(), decision, 1) !== undefined
+    recorder(options).recordDecision(inputOf(), decision, 1) !== undefined
 
   it('is every denial, and of the allowed decisions the share that is set', () => {
     expect(kept({ sampleAllowed: 0, random: () => 0 }, DENIED)).toBe(true)
@@ -54,7 +54,7 @@ describe('what is kept', () => {
       false,
     ])
     const random = recorder({ sampleAllowed: 0.5 })
-    const ids = Array.from({ length: 200 }, () => random.decided(inputOf(), ALLOWED, 1))
+    const ids = Array.from({ length: 200 }, () => random.recordDecision(inputOf(), ALLOWED, 1))
     expect(ids.filter(id => id === undefined).length).toBeGreaterThan(20)
     expect(ids.filter(id => id !== undefined).length).toBeGreaterThan(20)
   })
@@ -67,8 +67,8 @@ describe('what is kept', () => {
   it('reaches the other observer whether it is kept or not', () => {
     const seen: boolean[] = []
     const both = recorder({ also: (_, decision) => seen.push(decision.allow) })
-    both.decided(inputOf(), ALLOWED, 1)
-    both.decided(inputOf(), DENIED, 1)
+    both.recordDecision(inputOf(), ALLOWED, 1)
+    both.recordDecision(inputOf(), DENIED, 1)
     expect(seen).toEqual([true, false])
   })
 
@@ -264,7 +264,7 @@ describe('what was kept', () => {
   it('is found in memory: the last five hundred, newest first', async () => {
     const memory = recorder()
     expect(memory.recent(5)).toEqual([])
-    const ids = Array.from({ length: 510 }, (_, at) => memory.decided(inputOf(), DENIED, at)!)
+    const ids = Array.from({ length: 510 }, (_, at) => memory.recordDecision(inputOf(), DENIED, at)!)
     expect(memory.recent(3).map(entry => entry.at)).toEqual([509, 508, 507])
     expect(memory.recent(1000)).toHaveLength(500)
     expect((await memory.find(ids.at(-1)!))?.at).toBe(509)
@@ -274,7 +274,7 @@ describe('what was kept', () => {
   it('is found in the log after it has left the memory', async () => {
     const log = createDecisionLog({ dir })
     const both = recorder({ log })
-    const ids = Array.from({ length: 510 }, (_, at) => both.decided(inputOf(), DENIED, at)!)
+    const ids = Array.from({ length: 510 }, (_, at) => both.recordDecision(inputOf(), DENIED, at)!)
     expect((await both.find(ids[0]!))?.at).toBe(0)
     expect(await both.find('unknown')).toBeUndefined()
     await log.close()
@@ -372,7 +372,7 @@ describe('what was kept', () => {
 
   it('has to be a whole entry', () => {
     const entry = entryOf('i', 1, inputOf(), DENIED, 'masked')
-    expect(parsed(JSON.stringify(entry))).toEqual(entry)
+    expect(parseLine(JSON.stringify(entry))).toEqual(entry)
     const { subject, resource, context, action } = entry.input
     for (const damaged of [
       null,
@@ -386,8 +386,8 @@ describe('what was kept', () => {
       { ...entry, input: { subject: {}, resource, context, action } },
       { ...entry, input: { resource, context, action } },
     ])
-      expect([damaged, parsed(JSON.stringify(damaged))]).toEqual([damaged, undefined])
-    expect(parsed('{"id":')).toBeUndefined()
+      expect([damaged, parseLine(JSON.stringify(damaged))]).toEqual([damaged, undefined])
+    expect(parseLine('{"id":')).toBeUndefined()
   })
 
   it('is in files that are named as such, or in none', () => {
@@ -417,7 +417,7 @@ describe('a recorded policy', () => {
     let closed = false
     const policy = { ...aPolicy(decide), cached: 3, clearCache: () => 3, close: () => (closed = true) }
     const recorded = recordedPolicy(policy as never, {
-      decided(input, decision, atMs) {
+      recordDecision(input, decision, atMs) {
         seen.push([input.resource.id, decision.allow, atMs])
         return undefined
       },

@@ -38,7 +38,7 @@ export const authorization: Step = {
       if (value !== '') url.searchParams.set(name, value)
     const landed = await follow(url, client.redirectUris[0])
     if (!('searchParams' in landed)) return page(landed)
-    return responded(visit, landed)
+    return checkLanding(visit, landed)
   },
 }
 
@@ -93,7 +93,7 @@ function page(response: FetchedResponse) {
   return { facts: ['The login page opens.'] }
 }
 
-function responded(visit: Visit, landed: URL) {
+function checkLanding(visit: Visit, landed: URL) {
   const error = landed.searchParams.get('error')
   const detail = landed.searchParams.get('error_description') ?? ''
   demand(

@@ -1,7 +1,7 @@
 /** Compares the number of tools and the size of their definitions with the limits of the client. Tokens are estimated, not counted. */
 import type { Step } from '../visit.ts'
 
-/** Of JSON with English text; models differ by a fifth or so. */
+/** Bytes per token of JSON with English text; models differ by a fifth or so. */
 const BYTES_PER_TOKEN = 4
 
 export const limits: Step = {

@@ -46,7 +46,7 @@ export interface ApplyRequest {
 
 export interface ApplyResult extends Comparison {
   readonly missingSecrets: readonly string[]
-  /** Of the live state that the changes were compared with. */
+  /** Version of the live state that the changes were compared with. */
   readonly version: string
 }
 

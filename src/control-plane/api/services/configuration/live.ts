@@ -17,7 +17,7 @@ import { apiResource, apiShape, type TreeResource } from '../../schemas/configur
 import { showLimits } from '../../schemas/plan.ts'
 import { renamedFields } from '../../schemas/shown-api.ts'
 
-/** Of each kind that is read for one configuration, and of all kinds in one tree. */
+/** For each kind that is read for one configuration, and of all kinds in one tree. */
 export const MAX_RESOURCES = 10_000
 const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
 

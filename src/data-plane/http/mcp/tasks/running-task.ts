@@ -35,7 +35,7 @@ export interface TaskEnd {
 interface RunningTaskOptions {
   readonly record: TaskRecord
   readonly sessions: SessionStore
-  /** Of the call. */
+  /** For the call. */
   readonly cancellation: Cancellation
   readonly now: () => number
   /** How it ends in place of an outcome that the store has no space for. */
@@ -86,7 +86,7 @@ export class RunningTask {
   async ask({ questions }: Inquiry): Promise<InquiryOutcome> {
     const asked = Object.entries(questions)
     if (this.#ended || this.#open.size + asked.length > MAX_OPEN_QUESTIONS) return 'declined'
-    const pending = asked.map(([, question]) => this.#opened(question))
+    const pending = asked.map(([, question]) => this.#openQuestion(question))
     this.#showQuestions()
     const answers = await Promise.all(pending)
     const good = asked.every(([, question], at) => verdictOn(question, answers[at]) === 'accepted')
@@ -98,7 +98,7 @@ export class RunningTask {
     this.#end(status, outcome)
   }
 
-  #opened(question: Question): Promise<unknown> {
+  #openQuestion(question: Question): Promise<unknown> {
     const name = `question-${++this.#asked}`
     return new Promise(resolve => this.#open.set(name, { question, settle: resolve }))
   }
@@ -160,7 +160,7 @@ export class RunningTask {
     }
     const record = this.#record
     this.#written = this.#written
-      .then(() => stored(sessions, record, unstored))
+      .then(() => storeTask(sessions, record, unstored))
       .then(({ kept, isStored }) => {
         if (isRenewal) return isStored
         if (isNew) onStatus(kept)
@@ -174,7 +174,7 @@ export class RunningTask {
  * The last state is repeated until the store takes it; others are replaced by the next.
  * @returns the record as it was written, and whether the store took it
  */
-async function stored(
+async function storeTask(
   { tasks }: SessionStore,
   written: TaskRecord,
   unstored: TaskEnd,

@@ -144,7 +144,7 @@ class OfferedTask implements TaskSide {
   #endOf(message: string, version: ProtocolVersion): TaskEnd {
     const { maxResultBytes } = this.#parts.taskLimits
     if (Buffer.byteLength(message) <= maxResultBytes) return endOf(message, version)
-    return failed(
+    return toFailure(
       `The call has ended, but its result is longer than ${maxResultBytes} bytes, the limit for the result of a task. Request less data or, if the tool does not require a task, call it without one.`,
     )
   }
@@ -157,10 +157,10 @@ class OfferedTask implements TaskSide {
   }
 }
 
-function failed(message: string): TaskEnd {
+function toFailure(message: string): TaskEnd {
   return { status: 'failed', outcome: `"error":${JSON.stringify({ code: INTERNAL_ERROR, message })}` }
 }
 
-const UNSTORED = failed(
+const UNSTORED = toFailure(
   'The tool has been executed, but its result cannot be stored: the results of tasks use all the memory that is reserved for them. Next time, call the tool without a task, or request a shorter ttl.',
 )

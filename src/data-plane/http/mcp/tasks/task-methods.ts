@@ -102,11 +102,11 @@ export class TaskMethods {
     const { sessions, nowMs } = this.#parts
     const isLost = (task: StoredTask): task is TaskRecord =>
       typeof task === 'object' && !isEnded(task.status) && task.aliveUntilMs <= nowMs()
-    let task = await this.#stored(owner, taskId)
+    let task = await this.#findTask(owner, taskId)
     if (isLost(task)) {
       // the store may be back after an outage in which no instance could renew its tasks
       await sleep(RENEWED_WITHIN_MS)
-      task = await this.#stored(owner, taskId)
+      task = await this.#findTask(owner, taskId)
     }
     if (!isLost(task)) return task
     const { inputRequests: _, ...rest } = task
@@ -118,7 +118,7 @@ export class TaskMethods {
     return lost
   }
 
-  async #stored(owner: string, taskId: string): Promise<StoredTask> {
+  async #findTask(owner: string, taskId: string): Promise<StoredTask> {
     try {
       return await this.#parts.sessions.tasks.get(owner, taskId)
     } catch {
@@ -248,7 +248,7 @@ export class TaskMethods {
         resolve(task)
       }
       const look = async (): Promise<void> => {
-        const task = await this.#stored(owner, id)
+        const task = await this.#findTask(owner, id)
         if (task !== 'unavailable' && task !== undefined && isAwaited(task)) settle(task)
       }
       const timer = setTimeout(() => settle(undefined), withinMs).unref()

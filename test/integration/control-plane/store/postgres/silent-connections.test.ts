@@ -44,7 +44,7 @@ async function endsQuery(onConnection: (socket: Socket) => void): Promise<boolea
       isEnded = true
     },
   } as unknown as pg.PoolClient
-  checks.opened(client)
+  checks.handleOpen(client)
   // the next check begins when the one before is over
   await checks.watch(client, () =>
     vi.waitUntil(() => isEnded || asked >= CHECKS, { timeout: 40_000, interval: 20 }),

@@ -74,7 +74,7 @@ describe('a search', () => {
     const tools = Array.from({ length: 4_500 }, (_, n) => entry(`tool${n}`, `Reads the record of kind${n}`))
     const index = indexOf(tools)
     expect(namesFound(index, 'record of kind4321', 1)).toEqual(['tool4321'])
-    const searching = index.searching('record', () => true, 5)
+    const searching = index.searchSteps('record', () => true, 5)
     let turns = 0
     while (searching.next().done !== true) turns++
     expect(turns).toBe(3)

@@ -19,43 +19,43 @@ describe('the units of a lease', () => {
     const lease = leaseAt(0)
     lease.asked = 100
     // 100 calls in 4 s: 50 in one lease time
-    expect(lease.wanted(4_000, LEASE_MS)).toBe(75)
+    expect(lease.wantedUnits(4_000, LEASE_MS)).toBe(75)
     lease.lengthMs = 5 * LEASE_MS
-    expect(lease.wanted(4_000, LEASE_MS)).toBe(375)
+    expect(lease.wantedUnits(4_000, LEASE_MS)).toBe(375)
   })
 
   it('are at most eight for each call, so that a first call does not take all', () => {
     const lease = leaseAt(0)
     lease.asked = 1
-    expect(lease.wanted(1, LEASE_MS)).toBe(8)
+    expect(lease.wantedUnits(1, LEASE_MS)).toBe(8)
     lease.asked = 2
-    expect(lease.wanted(1, LEASE_MS)).toBe(16)
+    expect(lease.wantedUnits(1, LEASE_MS)).toBe(16)
   })
 
   it('double while leases are used up within half their time, and not later', () => {
     const lease = leaseAt(0)
     lease.asked = 10
     lease.granted = 100
-    expect(lease.wanted(999, LEASE_MS)).toBe(200)
-    expect(lease.wanted(1_000, LEASE_MS)).toBe(30)
+    expect(lease.wantedUnits(999, LEASE_MS)).toBe(200)
+    expect(lease.wantedUnits(1_000, LEASE_MS)).toBe(30)
   })
 
   it('are none where only the calls in flight are limited', () => {
     const lease = leaseAt(0, { burst: 5 })
     lease.asked = 100
-    expect(lease.wanted(1_000, LEASE_MS)).toBe(0)
+    expect(lease.wantedUnits(1_000, LEASE_MS)).toBe(0)
     for (const limit of ['perSecond', 'perMinute', 'perDay', 'perMonth'])
-      expect(leaseAt(0, { [limit]: 5 }).wanted(1_000, LEASE_MS)).toBe(1)
+      expect(leaseAt(0, { [limit]: 5 }).wantedUnits(1_000, LEASE_MS)).toBe(1)
   })
 
   it('are at least one and at most 10,000', () => {
     const lease = leaseAt(0)
-    expect(lease.wanted(10_000, LEASE_MS)).toBe(1)
+    expect(lease.wantedUnits(10_000, LEASE_MS)).toBe(1)
     lease.asked = 1_000_000
-    expect(lease.wanted(1_000, LEASE_MS)).toBe(10_000)
+    expect(lease.wantedUnits(1_000, LEASE_MS)).toBe(10_000)
     lease.asked = 0
     lease.granted = 9_000
-    expect(lease.wanted(10, LEASE_MS)).toBe(10_000)
+    expect(lease.wantedUnits(10, LEASE_MS)).toBe(10_000)
   })
 })
 

@@ -210,9 +210,9 @@ describe('a denial', () => {
 
 describe('grants', () => {
   it('are reported together, each once, with what is left', async () => {
-    reserver.granted(requestOf('a'), 90)
-    reserver.granted(requestOf('a'), 89)
-    reserver.granted(requestOf('b', { tool }), 50)
+    reserver.handleGrant(requestOf('a'), 90)
+    reserver.handleGrant(requestOf('a'), 89)
+    reserver.handleGrant(requestOf('b', { tool }), 50)
     vi.advanceTimersByTime(REPORT_MS - 1)
     expect(await rounds()).toBe(0)
     vi.advanceTimersByTime(1)
@@ -221,7 +221,7 @@ describe('grants', () => {
       ['b', 1, 0, 50],
     ])
     expect(reports[0]![1]!.caller.tool).toMatchObject({ key: { name: 'search' } })
-    reserver.granted(requestOf('a'), 88)
+    reserver.handleGrant(requestOf('a'), 88)
     vi.advanceTimersByTime(REPORT_MS)
     await expect.poll(() => totals().slice(2), SOON).toEqual([['a', 1, 0, 88]])
     vi.advanceTimersByTime(REPORT_MS)
@@ -232,22 +232,22 @@ describe('grants', () => {
     ['falls to 40 percent of the maximum', [100, 41, 40], ['a', 3, 0, 40]],
     ['is used up', [1, 0], ['a', 2, 0, 0]],
   ])('are reported at once when what is left %s', async (_, unitsLeft, report) => {
-    for (const left of unitsLeft) reserver.granted(requestOf('a'), left)
+    for (const left of unitsLeft) reserver.handleGrant(requestOf('a'), left)
     await rounds()
     expect(totals()).toEqual([report])
   })
 
   it('are not reported at once again while what is left stays low, but are when it has risen and falls again', async () => {
-    for (const left of [100, 40, 39, 38]) reserver.granted(requestOf('a'), left)
+    for (const left of [100, 40, 39, 38]) reserver.handleGrant(requestOf('a'), left)
     await rounds()
     expect(totals()).toEqual([['a', 2, 0, 40]])
-    for (const left of [50, 20]) reserver.granted(requestOf('a'), left)
+    for (const left of [50, 20]) reserver.handleGrant(requestOf('a'), left)
     await rounds()
     expect(totals()[1]).toEqual(['a', 4, 0, 20])
   })
 
   it('are reported before the thread ends', async () => {
-    reserver.granted(requestOf('a'), 90)
+    reserver.handleGrant(requestOf('a'), 90)
     reserver.close()
     await rounds()
     expect(totals()).toEqual([['a', 1, 0, 90]])

@@ -8,7 +8,7 @@ import { listTools } from '../../../../../src/data-plane/stages/5-invoke/list-to
 import type { Principal } from '../../../../../src/model/principal.ts'
 import { createEgress } from '../../../../../src/net/egress/client.ts'
 import type { PolicyInput, PreparedPolicy } from '../../../../../src/policy/engine.ts'
-import { tightened } from '../../../../../src/policy/live/tightened.ts'
+import { tighten } from '../../../../../src/policy/live/tightened.ts'
 import { createOpaHttpEngine } from '../../../../../src/policy/opa-http/engine.ts'
 import { createOpaWasmEngine } from '../../../../../src/policy/opa-wasm/engine.ts'
 import { aPolicy, aPrincipal, aSnapshot, aTool, exchange } from '../../../../fixtures/exchange.ts'
@@ -76,14 +76,14 @@ describe('a kept list', () => {
     const personal = await policyReading('subject.id')
     const timed = await policyReading('context.time')
     const under = (platform: PreparedPolicy, tenant: PreparedPolicy) =>
-      lists(tightened(platform, new Map([['acme', tenant]])))
+      lists(tighten(platform, new Map([['acme', tenant]])))
     for (const list of [under(plain, personal), under(personal, plain), under(personal, personal)]) {
       expect(await list({})).toBe(await list({}))
       expect(await list({ subject: 'other' })).not.toBe(await list({}))
     }
     for (const list of [under(plain, timed), under(timed, plain)])
       expect(await list({})).not.toBe(await list({}))
-    const ofOthers = lists(tightened(plain, new Map([['globex', personal]])))
+    const ofOthers = lists(tighten(plain, new Map([['globex', personal]])))
     expect(await ofOthers({ subject: 'other' })).toBe(await ofOthers({}))
   })
 

@@ -42,7 +42,7 @@ describe('the token endpoint of the issuer', () => {
       mcp: { authentication: { type: 'token_exchange', tokenUrl } },
     })
     const apis = [at('a', 'https://other.example/'), at('b', LISTED), { id: 'c', mcp: null }] as never
-    const ids = () => review.permitted(apis).map(({ id }) => id)
+    const ids = () => review.permittedApis(apis).map(({ id }) => id)
     expect(ids()).toEqual(['a', 'b', 'c'])
     expect(review.takeDue()).toBe(false)
     issuer.tokenEndpoint = OF_ISSUER
