@@ -1,8 +1,9 @@
 /** Requests and caches access tokens with client credentials (RFC 6749 §4.4). */
+import { isObject } from '../base/json/is-object.ts'
 import { parseJson } from '../base/json/parse-json.ts'
 import { shownAddress } from '../base/shown-address.ts'
 import type { Egress } from '../net/egress/egress.ts'
-import { clientSecretBasic, renewalOf } from '../net/egress/oauth/token-endpoint.ts'
+import { renewalOf, requestToken } from '../net/egress/oauth/token-endpoint.ts'
 import { issuerFault } from './discovery.ts'
 
 const TIMEOUT_MS = 5_000
@@ -32,21 +33,21 @@ export class ClientCredentials {
 
   /** @throws Error with a reason that holds no secret */
   async token(): Promise<string> {
-    const { now, clientId, clientSecret, scope } = this.#options
+    const { egress, now, clientId, clientSecret, scope, names } = this.#options
     if (this.#token !== undefined && this.#token.untilMs > now()) return this.#token.value
     const endpoint = await this.#tokenEndpoint()
-    const form = new URLSearchParams({ grant_type: 'client_credentials', ...(scope && { scope }) })
-    const response = await this.#json('POST', endpoint, form.toString(), [
-      'content-type',
-      'application/x-www-form-urlencoded',
-      'authorization',
-      clientSecretBasic(clientId, clientSecret),
-    ])
-    if (typeof response.access_token !== 'string')
-      throw new Error(`${shownAddress(endpoint)} responded without an access_token`)
-    const livesMs = typeof response.expires_in === 'number' ? response.expires_in * 1000 : 60_000
-    this.#token = { value: response.access_token, untilMs: renewalOf({ livesMs }, now()) }
-    return response.access_token
+    const server = shownAddress(endpoint)
+    const client = { tokenUrl: endpoint, clientId, clientAuthentication: 'basic' } as const
+    const form = { grant_type: 'client_credentials', scope: scope === '' ? undefined : scope }
+    const outcome = await requestToken(egress, { client, secret: clientSecret }, form, server)
+    if (outcome.kind === 'token') {
+      this.#token = { value: outcome.value, untilMs: renewalOf(outcome, now()) }
+      return outcome.value
+    }
+    const { status, message, detail } = outcome
+    if (status === 400 || status === 401)
+      throw new Error(`${server} does not accept the credentials in ${names} (status ${status})`)
+    throw new Error(detail ?? message.replace(/\.$/, ''))
   }
 
   /** After a refused token: the next one is fetched. */
@@ -59,12 +60,7 @@ export class ClientCredentials {
     const { at } = this.#options
     if ('tokenUrl' in at) return at.tokenUrl
     const { issuer } = at
-    const document = await this.#json(
-      'GET',
-      `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`,
-      undefined,
-      [],
-    )
+    const document = await this.#discover(`${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`)
     if (document.issuer !== issuer)
       throw new Error(`the OpenID discovery document ${issuerFault(document.issuer, issuer)}`)
     const endpoint = document.token_endpoint
@@ -74,27 +70,16 @@ export class ClientCredentials {
     return endpoint
   }
 
-  async #json(method: string, url: string, body: string | undefined, headers: readonly string[]) {
-    const response = await this.#options.egress.request({
-      method,
-      url,
-      headers: ['accept', 'application/json', ...headers],
-      ...(body === undefined ? {} : { body }),
-      timeoutMs: TIMEOUT_MS,
-      maxResponseBytes: MAX_RESPONSE_BYTES,
-    })
+  /** Without credentials. */
+  async #discover(url: string) {
+    const headers = ['accept', 'application/json']
+    const limits = { timeoutMs: TIMEOUT_MS, maxResponseBytes: MAX_RESPONSE_BYTES }
+    const response = await this.#options.egress.request({ method: 'GET', url, headers, ...limits })
     if (response.kind === 'failure') throw new Error(response.message)
     const label = shownAddress(url)
-    // the discovery document is requested without credentials
-    if (body !== undefined && (response.status === 401 || response.status === 400))
-      throw new Error(
-        `${label} does not accept the credentials in ${this.#options.names} (status ${response.status})`,
-      )
     if (response.status !== 200) throw new Error(`${label} responded with status ${response.status}`)
-    // the error of the parser would repeat the text, which may be a token
     const json = parseJson(response.body)
-    if (typeof json !== 'object' || json === null)
-      throw new Error(`the response from ${label} is not a JSON object`)
-    return json as { readonly [name: string]: unknown }
+    if (!isObject(json)) throw new Error(`the response from ${label} is not a JSON object`)
+    return json
   }
 }

@@ -95,10 +95,23 @@ describe('a token', () => {
   })
 
   it('without a lifetime is used for half a minute', async () => {
-    replies['/token'] = count => ({ body: { access_token: `t${count}`, expires_in: '600' } })
+    replies['/token'] = count => ({ body: { access_token: `t${count}` } })
     const one = credentials()
     await one.token()
     nowMs += 29_999
+    expect(await one.token()).toBe('t1')
+    nowMs += 1
+    expect(await one.token()).toBe('t2')
+  })
+
+  it.each([
+    ['a lifetime as text', '600', 570_000],
+    ['a lifetime of 1,000 years', 31_536_000_000, 86_370_000],
+  ])('with %s is used until then, for a day at most', async (_, expires_in, usedMs) => {
+    replies['/token'] = count => ({ body: { access_token: `t${count}`, expires_in } })
+    const one = credentials()
+    await one.token()
+    nowMs += usedMs - 1
     expect(await one.token()).toBe('t1')
     nowMs += 1
     expect(await one.token()).toBe('t2')
@@ -165,11 +178,13 @@ describe('an error', () => {
     ],
     [503, {}, 'responded with status 503'],
     [201, { access_token: 'x' }, 'responded with status 201'],
-    [200, {}, 'responded without an access_token'],
-    [200, { access_token: 7 }, 'responded without an access_token'],
-    [200, 'null', 'is not a JSON object'],
-    [200, '"text"', 'is not a JSON object'],
-    [200, 'eyJ-not-json', 'is not a JSON object'],
+    [200, {}, 'contains no valid access token'],
+    [200, { access_token: 7 }, 'contains no valid access token'],
+    [200, { access_token: 'two lines\r\nx: y' }, 'contains no valid access token'],
+    [200, { access_token: 'x', token_type: 'mac' }, 'issues tokens of an unsupported type'],
+    [200, 'null', 'contains no valid access token'],
+    [200, '"text"', 'contains no valid access token'],
+    [200, 'eyJ-not-json', 'contains no valid access token'],
   ])('names the reason of a response %d %j', async (status, body, reason) => {
     replies['/token'] = () => ({ status, body })
     const failed = credentials().token()

@@ -26,6 +26,10 @@ export interface TokenFault {
   readonly connectUrl?: string
   /** `refused` because what the token was requested with has ended, not because the client is wrong. */
   readonly isGrantOver?: boolean
+  /** Of the response; absent without one. */
+  readonly status?: number
+  /** Why there was no response, with the address: for operators alone. */
+  readonly detail?: string
 }
 
 export interface ClientIdentity {
@@ -67,28 +71,27 @@ export function identityOf({ oauth, credential }: BackendAuthentication): Client
   return { client: oauth!, secret: credential }
 }
 
-/** Never rejects. */
+/** Every token request of the gateway but those of the console, whose user is in a browser. Never rejects. @param server its name in messages */
 export async function requestToken(
   egress: Egress,
   identity: ClientIdentity,
   form: Form,
+  server = 'the authorization server of the backend',
 ): Promise<IssuedToken | TokenFault> {
   const response = await post(egress, identity.client.tokenUrl, identity, form)
   if (response.kind === 'failure') {
     const why = response.reason === 'timeout' ? 'did not respond in time' : 'cannot be reached'
-    return fault('unavailable', `The authorization server of the backend ${why}.`)
+    return { ...fault('unavailable', `${sentence(server)} ${why}.`), detail: response.message }
   }
   const json = jsonOf(response)
-  if (response.status !== 200) return refusal(response.status, json)
+  const { status } = response
+  if (status !== 200) return { ...refusal(server, status, json), status }
   const { access_token: value, token_type: type = 'Bearer', expires_in: secs, refresh_token: refresh } = json
   if (typeof value !== 'string' || !TOKEN.test(value))
-    return fault(
-      'unavailable',
-      'The response from the authorization server of the backend contains no valid access token.',
-    )
+    return fault('unavailable', `The response from ${server} contains no valid access token.`)
   // N_A: RFC 8693 §2.2.1, for tokens that are not access tokens
   if (typeof type !== 'string' || !/^(bearer|n_a)$/i.test(type))
-    return fault('refused', 'The authorization server of the backend issues tokens of an unsupported type.')
+    return fault('refused', `${sentence(server)} issues tokens of an unsupported type.`)
   const lives = typeof secs === 'number' || typeof secs === 'string' ? Number(secs) * 1000 : Number.NaN
   return {
     kind: 'token',
@@ -128,9 +131,14 @@ async function post(egress: Egress, url: string, { client, secret }: ClientIdent
 }
 
 /** RFC 6749 §2.3.1: both are form-encoded before they are joined. */
-export function clientSecretBasic(clientId: string, secret: string): string {
+function clientSecretBasic(clientId: string, secret: string): string {
   const [id, password] = [clientId, secret].map(text => new URLSearchParams([['', text]]).toString().slice(1))
   return `Basic ${Buffer.from(`${id}:${password}`).toString('base64')}`
+}
+
+/** The beginning of a sentence; an address stays as it is. */
+function sentence(server: string): string {
+  return server.replace(/^the /, 'The ')
 }
 
 function jsonOf({ body }: EgressResponse): { readonly [name: string]: unknown } {
@@ -143,11 +151,15 @@ function jsonOf({ body }: EgressResponse): { readonly [name: string]: unknown } 
 }
 
 /** RFC 6749 §5.2. Descriptions are left out, because they may repeat what was sent. */
-function refusal(status: number, { error }: { readonly [name: string]: unknown }): TokenFault {
+function refusal(
+  server: string,
+  status: number,
+  { error }: { readonly [name: string]: unknown },
+): TokenFault {
   if (status < 400 || status > 499 || status === 408 || status === 429)
-    return fault('unavailable', `The authorization server of the backend responded with status ${status}.`)
+    return fault('unavailable', `${sentence(server)} responded with status ${status}.`)
   const isNamed = typeof error === 'string' && ERROR_CODE.test(error)
-  const message = `The authorization server of the backend did not issue a token: ${isNamed ? error : `status ${status}`}.`
+  const message = `${sentence(server)} did not issue a token: ${isNamed ? error : `status ${status}`}.`
   // servers have names besides invalid_grant for it
   return { ...fault('refused', message), isGrantOver: status === 400 && isNamed && !CLIENT_ERRORS.has(error) }
 }
