@@ -1,7 +1,6 @@
 /** The request and trace ids of the calls in a ring, as bytes. */
+import { MAX_REQUEST_ID } from '../../base/request-id.ts'
 
-/** As long as a request id may be (`call.ts`). */
-const MAX_REQUEST_ID = 128
 /** Hexadecimal (W3C Trace Context §3.2.2.3). */
 const MAX_TRACE_ID = 32
 /** Calls whose ids are written at once: one write for each id takes four times as long as all else that is recorded of a call. */

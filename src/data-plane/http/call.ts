@@ -2,6 +2,7 @@
 
 import { writeJson } from '../../base/json/exact-number.ts'
 import { randomHex } from '../../base/random-ids.ts'
+import { isRequestId } from '../../base/request-id.ts'
 import { type ByteBudget, type HeldBytes, Hold } from '../../net/held-bytes.ts'
 import { put, scratchHeaders } from '../../net/joined-headers.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../net/server/listener.ts'
@@ -190,9 +191,7 @@ export class Call implements ByteBudget {
   }
 }
 
-const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/
-
 function requestIdOf(request: HttpRequest): string {
   const given = request.header('x-request-id')
-  return given !== '' && SANE_REQUEST_ID.test(given) ? given : randomHex(16)
+  return given !== '' && isRequestId(given) ? given : randomHex(16)
 }

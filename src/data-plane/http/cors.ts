@@ -1,4 +1,5 @@
 /** The cross-origin rule of the gateway, and the cross-origin headers of proxied responses (docs/reference/http.md, Cross-origin settings). */
+import { RATE_LIMIT_HEADERS } from '../../model/rate-limit-headers.ts'
 import type { EgressHeaders } from '../../net/egress/egress.ts'
 import type { HttpRequest } from '../../net/server/listener.ts'
 
@@ -27,9 +28,7 @@ const MCP_REQUEST_HEADERS = [
 const MCP_RESPONSE_HEADERS = [
   'Mcp-Session-Id',
   'WWW-Authenticate',
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
+  ...RATE_LIMIT_HEADERS,
   'Retry-After',
   'X-Token-Optimization-Saved',
 ]

@@ -13,9 +13,9 @@ import { Later, type Reader } from '../../base/later.ts'
 import type { McpSessions } from '../../mcp/client/sessions.ts'
 import type { Presentation } from '../../model/presentation.ts'
 import type { Principal } from '../../model/principal.ts'
+import { rateLimitHeaders } from '../../model/rate-limit-headers.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import type { HeldBytes } from '../../net/held-bytes.ts'
-import { joinedHeaders } from '../../net/joined-headers.ts'
 import type { Pages } from '../../net/server/pages.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
@@ -184,30 +184,10 @@ export function addTiming(call: Call, exchange: Exchange, upstreamMs?: number): 
 /** `X-RateLimit-*` of a call that took quota, the revision of the policy that allowed it, and the bytes that optimization saved. */
 export function callHeaders({ quota, decision, optimized }: Exchange): readonly string[] {
   const standing = quota?.standing
-  // the usual ones, in a list of the right size
-  if (standing !== undefined && decision !== undefined && optimized === undefined)
-    return [
-      'x-ratelimit-limit',
-      String(standing.limit),
-      'x-ratelimit-remaining',
-      String(standing.remaining),
-      'x-ratelimit-reset',
-      String(standing.resetAtSecs),
-      'x-policy-revision',
-      decision.revision,
-    ]
-  const rest = decision === undefined ? [] : ['x-policy-revision', decision.revision]
-  if (optimized !== undefined) rest.push('x-token-optimization-saved', String(optimized.savedBytes))
-  if (standing === undefined) return rest
-  const own = [
-    'x-ratelimit-limit',
-    String(standing.limit),
-    'x-ratelimit-remaining',
-    String(standing.remaining),
-    'x-ratelimit-reset',
-    String(standing.resetAtSecs),
-  ]
-  return joinedHeaders(own, rest)
+  const headers = standing === undefined ? [] : rateLimitHeaders(standing)
+  if (decision !== undefined) headers.push('x-policy-revision', decision.revision)
+  if (optimized !== undefined) headers.push('x-token-optimization-saved', String(optimized.savedBytes))
+  return headers
 }
 
 /** The protected-resource document that a challenge of this path points at. */

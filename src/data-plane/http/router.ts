@@ -17,6 +17,7 @@ import { capabilities, root } from './discovery.ts'
 import type { GatewayParts } from './gateway.ts'
 import { health, mcpHealth, ready } from './health.ts'
 import type { McpEndpoint } from './mcp/endpoint.ts'
+import { isJsonRpcPath, JSON_RPC_PATHS } from './mcp/paths.ts'
 import { refuseMessage } from './mcp/replies.ts'
 import type { OAuthFront } from './oauth/front.ts'
 import { documentPreflight, isPublicDocument, oauthRoutes } from './oauth/routes.ts'
@@ -43,9 +44,6 @@ interface Route extends RouteRow {
   readonly endpoint: (call: Call, table: RouteMatcher) => void
 }
 
-/** `/mcp/sse` is the endpoint itself; another name is that of a tool set. */
-const JSON_RPC_PATHS: readonly string[] = ['/mcp', '/mcp/', '/mcp/{toolset}', '/mcp/{toolset}/']
-const JSON_RPC_PATH = /^\/mcp(?:\/[^/]*)?\/?$/
 /** Load balancers ask here; never limited. */
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/health', '/ready', '/mcp/health'])
 
@@ -128,7 +126,7 @@ export function createRouter(parts: RouterParts): Router {
       if (refusal !== undefined && !HEALTH_PATHS.has(request.path)) {
         const site = siteAt(request.path)
         if (site !== undefined) adoptCors(call, defaultVersion(site))
-        return JSON_RPC_PATH.test(request.path) && request.method === 'POST'
+        return isJsonRpcPath(request.path) && request.method === 'POST'
           ? refuseMessage(gateway, call, refusal)
           : rest.refuse(call, refusal)
       }

@@ -1,6 +1,7 @@
 /** Encodes metering events as protobuf into a buffer that it is given, with new ids. */
 
 import { codeAt } from '../../base/code-at.ts'
+import { MAX_REQUEST_ID } from '../../base/request-id.ts'
 import { ACCESSES, type MeteredOutcome, OUTCOMES } from '../../link/metering-event.ts'
 import { EVENT_ID_LENGTH, EventIds } from './event-id.ts'
 import type { CallOrigin, MeteredCall } from './meter.ts'
@@ -8,7 +9,6 @@ import type { CallOrigin, MeteredCall } from './meter.ts'
 /** No event is longer: eight texts common to many calls and two of the call, four bytes for each character, and the numbers. */
 export const MAX_EVENT_BYTES = 40_000
 const MAX_TEXT = 1024
-const MAX_REQUEST_ID = 128
 
 /** Field number and wire type (protobuf encoding, "Message structure"): 0 = varint, 2 = length-delimited. */
 const tag = (field: number, wireType: 0 | 2): number => (field << 3) | wireType

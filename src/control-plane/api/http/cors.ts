@@ -1,6 +1,8 @@
 /** CORS of the control plane: the configured lists, extended by the methods and headers that its API needs. */
+
 import type { MiddlewareHandler } from 'hono'
 import { cors } from 'hono/cors'
+import { RATE_LIMIT_HEADERS } from '../../../model/rate-limit-headers.ts'
 import type { ApiCorsOptions } from '../options.ts'
 
 /** A page may use these only when a response names them (Fetch, "CORS protocol"), and the API cannot be used fully without them. */
@@ -9,9 +11,7 @@ const REQUEST_HEADERS = ['Authorization', 'Content-Type', 'X-Tenant-ID', 'Idempo
 const RESPONSE_HEADERS = [
   'ETag',
   'Location',
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
+  ...RATE_LIMIT_HEADERS,
   'Retry-After',
   'X-Request-ID',
   'Idempotency-Replayed',

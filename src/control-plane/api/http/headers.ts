@@ -1,8 +1,9 @@
 /** Chooses the request id and the trace id of a request, and sets common headers of responses. */
+
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
+import { isRequestId } from '../../../base/request-id.ts'
 
-const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/
 /** W3C Trace Context §3.2.2 */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}/
 
@@ -22,7 +23,7 @@ export const commonHeaders: MiddlewareHandler = async (context, next) => {
   const given = context.req.header('x-request-id') ?? ''
   const trace = TRACEPARENT.exec(context.req.header('traceparent') ?? '')?.[1]
   const ids = {
-    requestId: REQUEST_ID.test(given) ? given : randomUUID(),
+    requestId: isRequestId(given) ? given : randomUUID(),
     traceId: trace ?? randomBytes(16).toString('hex'),
   }
   known.set(context.req.raw, ids)

@@ -1,8 +1,10 @@
 /** Mounts endpoints: admits the caller, authorizes, validates and runs the call in a transaction, and responds. */
+
 import type { Context, Hono } from 'hono'
 import { writeJson } from '../../../base/json/exact-number.ts'
 import { type AuditOrigin, resourceTypeOf } from '../../../model/audit.ts'
 import type { Principal } from '../../../model/principal.ts'
+import { rateLimitFields } from '../../../model/rate-limit-headers.ts'
 import { recordAction, recordActions } from '../../store/audited.ts'
 import {
   EVERY_TENANT,
@@ -81,9 +83,7 @@ export async function admit(
   const standing = await locate(options.store, principal, pathTenant, header)
   const taken = standing.home === undefined ? undefined : await tierLimit.take(standing.home)
   if (taken !== undefined) {
-    context.header('x-ratelimit-limit', String(taken.limit))
-    context.header('x-ratelimit-remaining', String(taken.remaining))
-    context.header('x-ratelimit-reset', String(taken.resetAtSecs))
+    for (const [name, value] of Object.entries(rateLimitFields(taken))) context.header(name, value)
     if (!taken.allowed) {
       throw new Problem(
         'rate_limited',

@@ -1,5 +1,6 @@
 /** Generates the OpenAPI document of the control plane from declarations of endpoints, streams and events. */
 import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi'
+import { RATE_LIMIT_HEADERS } from '../../../model/rate-limit-headers.ts'
 import { z } from '../../../model/schema/zod.ts'
 import { DESCRIBED_EVENTS, type DescribedEvent } from '../schemas/event.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -34,11 +35,9 @@ const PROBLEMS: { readonly [status: string]: string } = {
   503: 'The service is temporarily unavailable; retry after the number of seconds in the Retry-After header',
 }
 
-const rateLimitHeaders = z.object({
-  'X-RateLimit-Limit': z.string().optional(),
-  'X-RateLimit-Remaining': z.string().optional(),
-  'X-RateLimit-Reset': z.string().optional(),
-})
+const rateLimitHeaders = z.object(
+  Object.fromEntries(RATE_LIMIT_HEADERS.map(name => [name, z.string().optional()])),
+)
 
 /** A response that is a stream and not JSON, declared beside the endpoints. */
 export interface StreamRoute {

@@ -1,4 +1,5 @@
 /** The MCP endpoint: its parts, its checks of origin and address, GET, POST and DELETE, notices of changed lists, the end of its streams. */
+
 import type { ResourceWatches } from '../../../mcp/client/resource-watches.ts'
 import type { KeyRing } from '../../sessions/key-ring.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
@@ -13,6 +14,7 @@ import { InFlight } from './in-flight.ts'
 import { InquiryStates } from './inquiry-states.ts'
 import { localHosts, refusedHeader } from './origin.ts'
 import type { McpParts } from './parts.ts'
+import { isWholeEndpoint } from './paths.ts'
 import { McpPost } from './post.ts'
 import { badRequest, methodNotAllowed } from './replies.ts'
 import { ResourceSubscriptions } from './resource-subscriptions.ts'
@@ -64,7 +66,7 @@ export class McpEndpoint {
   /** A GET at `/mcp` that does not accept event streams gets the server metadata. */
   get(call: Call, snapshot: Snapshot): void {
     const accept = call.request.header('accept')
-    if (isMetadataPath(call.request.path) && !accept.includes('text/event-stream'))
+    if (isWholeEndpoint(call.request.path) && !accept.includes('text/event-stream'))
       return serverMetadata(this.#parts.gateway, call)
     // a stream without a body would keep its slot, as nothing ends it
     if (call.request.method === 'HEAD') return methodNotAllowed(call)
@@ -107,11 +109,6 @@ export class McpEndpoint {
     call.respond(403, { error: 'forbidden_origin', message, request_id: call.requestId })
     return false
   }
-}
-
-/** Elsewhere only event streams are offered. */
-function isMetadataPath(path: string): boolean {
-  return path === '/mcp' || path === '/mcp/'
 }
 
 /** Without the limiter streams live as long as their clients; slow readers are still cut by the listener. */

@@ -2,10 +2,10 @@
 import { oncePer } from '../../../base/once-per.ts'
 import { EVERYTHING, type Selection } from '../../pipeline/selection.ts'
 import type { Call } from '../call.ts'
+import { MCP_PATH } from './paths.ts'
 
 const MAX_TAGS = 20
 const MAX_NAME = 128
-const ENDPOINT = '/mcp'
 /** The same endpoint as `/mcp`. */
 const SSE = 'sse'
 
@@ -61,6 +61,6 @@ function endpointPath(path: string): string {
 /** The segment after `/mcp/`, decoded: the router has refused encoded slashes and what would not decode. */
 function toolSetOf(path: string): string | undefined {
   const decoded = path.includes('%') ? decodeURIComponent(path) : path
-  const name = endpointPath(decoded).slice(ENDPOINT.length + 1)
+  const name = endpointPath(decoded).slice(MCP_PATH.length + 1)
   return name === '' || name === SSE ? undefined : name
 }

@@ -1,8 +1,10 @@
 /** Routes of the OAuth endpoints and the preflight of public documents, with limits on attempts and body sizes. `router.ts` mounts them. */
+
 import { Cancellation } from '../../../base/cancellation.ts'
 import type { AttemptLimit } from '../attempt-limit.ts'
 import type { Call } from '../call.ts'
 import type { GatewayParts } from '../gateway.ts'
+import { JSON_RPC_PATHS } from '../mcp/paths.ts'
 import type { OAuthFront } from './front.ts'
 import { DOCUMENT_PREFLIGHT } from './metadata.ts'
 import { type OAuthResponse, oauthError } from './oauth-response.ts'
@@ -46,7 +48,7 @@ export function oauthRoutes(
   })
   // of a public address with a path, clients derive addresses with that path behind the well-known name (RFC 8414 §3.1, RFC 9728 §3.1)
   const documents = [...new Set(['', front.pathPrefix])].flatMap(prefix => [
-    ...['', '/', '/mcp', '/mcp/', '/mcp/{view}', '/mcp/{view}/'].map(pattern =>
+    ...['', '/', ...JSON_RPC_PATHS].map(pattern =>
       document(
         `${PROTECTED_RESOURCE}${prefix}${pattern}`,
         ({ request }) =>

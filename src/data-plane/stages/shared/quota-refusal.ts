@@ -1,4 +1,5 @@
 /** The refusal of a call that is over a limit, or that could not be counted. */
+import { rateLimitFields } from '../../../model/rate-limit-headers.ts'
 import { type Refusal, refuse } from '../../../model/refusal.ts'
 import type { LimitKind, QuotaRefusal } from '../../quota/quota.ts'
 
@@ -24,17 +25,12 @@ const CAUSES: Readonly<Record<NonNullable<QuotaRefusal['cause']>, string>> = {
 
 export function quotaRefusal(taken: QuotaRefusal, message?: string): Refusal {
   const calendar = taken.kind === 'day' || taken.kind === 'month'
-  const { limit, remaining, resetAtSecs } = taken.standing
   return refuse('quota_exceeded', {
     message:
       message ??
       (taken.cause === undefined ? MESSAGES[taken.kind](taken.used, taken.limit) : CAUSES[taken.cause]),
     retryAfterSecs: taken.retryAfterSecs,
     retryAfterSecsInBody: calendar ? null : taken.retryAfterSecs,
-    headers: {
-      'x-ratelimit-limit': String(limit),
-      'x-ratelimit-remaining': String(remaining),
-      'x-ratelimit-reset': String(resetAtSecs),
-    },
+    headers: rateLimitFields(taken.standing),
   })
 }
