@@ -1,7 +1,7 @@
 /** Redis data behind the fault proxy: limits are never exceeded, and calls that were admitted stay counted. */
 
 import { expect } from 'vitest'
-import { hasRedis, REDIS_HINT, startRedis } from '../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../fixtures/redis-server.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 import { startFaultProxy } from './fault-proxy.ts'
 import { runTable } from './run-table.ts'
@@ -10,7 +10,7 @@ import { REDIS_DATA } from './tables/redis-data.ts'
 import { breakProxy, type World } from './world.ts'
 
 async function open(): Promise<World> {
-  const redis = await startRedis()
+  const redis = await RedisServer.start()
   const proxy = await startFaultProxy(redis.url)
   const subject = await prepareSubject({ env: { REDIS_URL: `redis://127.0.0.1:${proxy.port}` } })
   const admin = await clientToken(subject.provider.issuer, 'demo-admin')

@@ -6,7 +6,7 @@ import { post, rpc } from '../fixtures/deployment.ts'
 import { EventReader } from '../fixtures/event-stream.ts'
 import { freePorts } from '../fixtures/free-ports.ts'
 import { ServeProcess } from '../fixtures/planes.ts'
-import { hasRedis, REDIS_HINT, startRedis } from '../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../fixtures/redis-server.ts'
 import { startFaultProxy } from './fault-proxy.ts'
 import { runTable } from './run-table.ts'
 import { prepareSubject } from './subject.ts'
@@ -16,7 +16,7 @@ import { breakProxy, type World } from './world.ts'
 const CHANNELS = ['toolgate:session-signals', 'toolgate:quota:reset'] as const
 
 async function open(): Promise<World> {
-  const redis = await startRedis()
+  const redis = await RedisServer.start()
   const proxy = await startFaultProxy(redis.url)
   proxy.only(/\bsubscribe\b/i)
   const subject = await prepareSubject({ env: { REDIS_URL: `redis://127.0.0.1:${proxy.port}` } })

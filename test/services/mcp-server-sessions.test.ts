@@ -16,7 +16,7 @@ import { fresh } from '../fixtures/fresh-connection.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { connectClient } from '../fixtures/mcp-clients.ts'
 import { type ServedMcp, startMcpServer } from '../fixtures/mcp-server.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../fixtures/redis-server.ts'
 import { type RoundRobin, startRoundRobin } from '../fixtures/round-robin.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 
@@ -175,7 +175,7 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
   const callers: Caller[] = []
 
   beforeAll(async () => {
-    redis = await startRedis()
+    redis = await RedisServer.start()
     front = await startRoundRobin()
     const env = { ...environment(provider), REDIS_URL: redis.url, GATEWAY_URL: front.url }
     const ports = [await freePort(), await freePort()]
@@ -269,7 +269,7 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
     const { port } = redis
     await redis.stop()
     await caller.countOn(6)
-    redis = await startRedis(port)
+    redis = await RedisServer.start(port)
     await caller.countOn(6)
     expect(executed - executedBefore).toBe(12)
   }, 60_000)

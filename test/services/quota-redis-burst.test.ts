@@ -12,7 +12,7 @@ import { SILENT } from '../../src/telemetry/log.ts'
 import { sized } from '../fixtures/check.ts'
 import { post } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
-import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
+import { RedisServer, SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 
 const BURST = 4
 const CALL_MS = 150
@@ -62,7 +62,7 @@ class CountingBackend {
   }
 }
 
-describe.skipIf(withoutRedis)(`calls in flight over gateways on one Redis${REDIS_HINT}`, () => {
+describe.skipIf(withoutRedis)(`calls in flight over gateways on one Redis${SKIPPED_HINT}`, () => {
   const backend = new CountingBackend()
   const gateways: GatewayProcess[] = []
   let server: RedisServer

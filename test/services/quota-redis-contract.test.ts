@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openRedisQuota, type RedisQuota } from '../../src/data-plane/quota/redis/redis-quota.ts'
 import { quotaContract } from '../contract/quota/quota-contract.ts'
-import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
+import { RedisServer, SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 
 const SOON = { timeout: 20_000 }
 
 quotaContract(
-  `redis${REDIS_HINT}`,
+  `redis${SKIPPED_HINT}`,
   async () => {
     const server = await RedisServer.start()
     const quota = openRedisQuota({ redis: server.url, consumers: 256, toolBuckets: 64 })
@@ -26,7 +26,7 @@ quotaContract(
   { skip: withoutRedis },
 )
 
-describe.skipIf(withoutRedis)(`the clock of tests${REDIS_HINT}`, () => {
+describe.skipIf(withoutRedis)(`the clock of tests${SKIPPED_HINT}`, () => {
   let server: RedisServer
   beforeAll(async () => {
     server = await RedisServer.start()
@@ -60,7 +60,7 @@ describe.skipIf(withoutRedis)(`the clock of tests${REDIS_HINT}`, () => {
   }, 60_000)
 })
 
-describe.skipIf(withoutRedis)(`a restart${REDIS_HINT}`, () => {
+describe.skipIf(withoutRedis)(`a restart${SKIPPED_HINT}`, () => {
   test('after a reset neither restores earlier counts nor loses later ones', async () => {
     const server = await RedisServer.start()
     const dir = mkdtempSync(join(tmpdir(), 'quota-restart-'))

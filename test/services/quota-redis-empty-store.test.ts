@@ -9,8 +9,8 @@ import { SILENT } from '../../src/telemetry/log.ts'
 import { IS_LONG_CHECK } from '../fixtures/check.ts'
 import { post } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
+import { RedisServer, SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 import { signedToken } from '../fixtures/tokens.ts'
-import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const LIMIT = 30
 const CALL = { name: 'shop_listProducts', arguments: {} }
@@ -18,7 +18,7 @@ const CALL = { name: 'shop_listProducts', arguments: {} }
 const CLOSED_MS = 72_000
 /** `CHECK=long` also waits for the end of that time, and runs the test of `trust`. */
 
-describe.skipIf(withoutRedis)(`a gateway with a Redis that lost its data${REDIS_HINT}`, () => {
+describe.skipIf(withoutRedis)(`a gateway with a Redis that lost its data${SKIPPED_HINT}`, () => {
   let server: RedisServer
   let provider: DevProvider
   let dir: string

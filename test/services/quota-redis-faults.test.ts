@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import type { PlanLimits } from '../../src/model/plan.ts'
+import { RedisServer, SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 import { mostSurelyInside, type Span } from '../unit/data-plane/kernel/window/oracle.ts'
 import { type Load, type LoadReport, prepareLoad, together } from './redis/load.ts'
-import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const SOAK = process.env.SOAK === '1'
 /** The allowed wait; the wait itself ends earlier, so that a timer may be late. */
@@ -20,7 +20,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 // Each has its own server, and they mostly wait: side by side they take as long as the longest.
 const beside = SOAK ? test : test.concurrent
 
-describe.skipIf(withoutRedis)(`Redis in trouble under load${REDIS_HINT}`, () => {
+describe.skipIf(withoutRedis)(`Redis in trouble under load${SKIPPED_HINT}`, () => {
   /** Two instances under load until what happens meanwhile has ended. */
   async function run(
     limits: PlanLimits,

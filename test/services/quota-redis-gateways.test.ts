@@ -9,13 +9,13 @@ import { SILENT } from '../../src/telemetry/log.ts'
 import { post, type ReadResponse, read, shownFaults } from '../fixtures/deployment.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { startOwnTime } from '../fixtures/own-time.ts'
+import { RedisServer, SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 import { passMidnight } from '../fixtures/same-day.ts'
 import { clientToken } from '../fixtures/tokens.ts'
-import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const CALL = { name: 'shop_listProducts', arguments: {} }
 
-describe.skipIf(withoutRedis)(`two gateways on one Redis${REDIS_HINT}`, () => {
+describe.skipIf(withoutRedis)(`two gateways on one Redis${SKIPPED_HINT}`, () => {
   let server: RedisServer
   let one: GatewayProcess
   let two: GatewayProcess

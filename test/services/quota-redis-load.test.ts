@@ -1,8 +1,8 @@
 /** Two or four instances on a real Redis, one consumer, saturating load: no limit is exceeded; second and day are nearly used up, with few waits. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { RedisServer, SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 import { mostSurelyInside } from '../unit/data-plane/kernel/window/oracle.ts'
 import { type LoadJob, prepareLoad, sum, together } from './redis/load.ts'
-import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const SOAK = process.env.SOAK === '1'
 const SECONDS = SOAK ? 30 : 5
@@ -12,7 +12,7 @@ const beside = SOAK ? test : test.concurrent
 const TRIES = 4
 let run = 0
 
-describe.skipIf(withoutRedis)(`instances under load${REDIS_HINT}`, () => {
+describe.skipIf(withoutRedis)(`instances under load${SKIPPED_HINT}`, () => {
   let server: RedisServer
   beforeAll(async () => {
     server = await RedisServer.start()

@@ -4,15 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openRedisQuota, type RedisQuota } from '../../src/data-plane/quota/redis/redis-quota.ts'
 import { load, type ThreadJob, type ThreadReport } from '../contract/quota/counting-thread.ts'
 import { CountingThread } from '../contract/quota/thread-pool.ts'
+import { RedisServer, SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 import { passMidnight } from '../fixtures/same-day.ts'
 import { mostSurelyInside } from '../unit/data-plane/kernel/window/oracle.ts'
-import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
 
 const MAX_MS = 50
 /** For the calls that are due: on a machine without other work each thread makes more. */
 const MIN_PACE = 0.75
 
-describe.skipIf(withoutRedis)(`threads on Redis${REDIS_HINT}`, () => {
+describe.skipIf(withoutRedis)(`threads on Redis${SKIPPED_HINT}`, () => {
   let server: RedisServer
   let one: RedisQuota
   let two: RedisQuota

@@ -11,8 +11,8 @@ import { openSessions } from '../../src/data-plane/sessions/open.ts'
 import type { SessionStore } from '../../src/data-plane/sessions/session-store.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { noDamage } from '../fixtures/no-damage.ts'
+import { SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 import { mostSurelyInside, type Span } from '../unit/data-plane/kernel/window/oracle.ts'
-import { REDIS_HINT, withoutRedis } from './redis/redis-server.ts'
 import { startCluster, startEncrypted, startSentinels, type Topology } from './redis/topologies.ts'
 
 const PER_SECOND = 50
@@ -22,7 +22,7 @@ const PER_MINUTE = [30, 60, 120, 240, 480, 960]
 /** Clock of grants, ms. */
 const nowMs = () => Number(process.hrtime.bigint() / 1000n) / 1000
 
-describe.skipIf(withoutRedis)(`Redis of a provider${REDIS_HINT}`, () => {
+describe.skipIf(withoutRedis)(`Redis of a provider${SKIPPED_HINT}`, () => {
   const root = mkdtempSync(join(tmpdir(), 'managed-'))
   afterAll(() => rmSync(root, { recursive: true, force: true }))
 

@@ -13,7 +13,7 @@ import { EventReader } from '../fixtures/event-stream.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
 import { freePort } from '../fixtures/free-ports.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../fixtures/redis-server.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 
 const CHANNELS = ['toolgate:session-signals', 'toolgate:quota:reset'] as const
@@ -31,7 +31,7 @@ describe.skipIf(!hasRedis())(`a link to Redis that fails and comes back (${REDIS
   beforeAll(async () => {
     const plans = join(root, 'plans.yaml')
     writeFileSync(plans, 'plans: { free: { name: Free } }\nconsumers: { demo-admin: free }\n')
-    redis = await startRedis()
+    redis = await RedisServer.start()
     admin = new Redis(redis.url)
     provider = await startDevProvider({ host: '127.0.0.1', port: 0, dataDir: join(root, 'idp'), log: SILENT })
     env = {

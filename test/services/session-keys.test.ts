@@ -6,7 +6,7 @@ import { type RedisKeyRing, redisKeyRing } from '../../src/data-plane/sessions/r
 import { RedisSessionStore } from '../../src/data-plane/sessions/redis/store.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
-import { REDIS_HINT, RedisServer, withoutRedis } from './redis/redis-server.ts'
+import { RedisServer, SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 
 const OWN: RingKey = { id: 0, secret: new Uint8Array(32), createdAtMs: Date.now() }
 const fallback: KeyRing = { current: () => OWN, find: id => (id === 0 ? OWN : undefined) }
@@ -14,7 +14,7 @@ const textOf = (ring: KeyRing): string => Buffer.from(ring.current().secret).toS
 /** A connection is retried after a second at the latest, and the ring as well. */
 const SOON = { timeout: 10_000, interval: 20 }
 
-describe.skipIf(withoutRedis)(`keys of sessions in Redis${REDIS_HINT}`, () => {
+describe.skipIf(withoutRedis)(`keys of sessions in Redis${SKIPPED_HINT}`, () => {
   let server: RedisServer
   let link: FaultyLink
   const opened: { ring: RedisKeyRing; redis: RedisConnection }[] = []

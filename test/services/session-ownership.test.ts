@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
 import { EventReader } from '../fixtures/event-stream.ts'
-import { hasRedis, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+import { hasRedis, RedisServer } from '../fixtures/redis-server.ts'
 import { signedToken } from '../fixtures/tokens.ts'
 
 const VERSION = '2025-11-25'
@@ -28,7 +28,7 @@ for (const [name, env, needsRedis] of STORES) {
     let attackers: readonly [string, string][]
 
     beforeAll(async () => {
-      redis = needsRedis ? await startRedis() : undefined
+      redis = needsRedis ? await RedisServer.start() : undefined
       gateway = await deploy({
         ...env,
         DATA_DIR: dir,

@@ -14,7 +14,7 @@ import { EventReader } from '../fixtures/event-stream.ts'
 import { freePort } from '../fixtures/free-ports.ts'
 import { type GatewayProcess, startGatewayProcess } from '../fixtures/gateway-process.ts'
 import { connectClient } from '../fixtures/mcp-clients.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../fixtures/redis-server.ts'
 import { type RoundRobin, startRoundRobin } from '../fixtures/round-robin.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 
@@ -37,7 +37,7 @@ describe.skipIf(!hasRedis())(`two gateways behind one Redis (${REDIS_HINT})`, ()
       plans,
       'plans: { free: { name: Free } }\nconsumers: { demo-admin: free, demo-agent: free }\n',
     )
-    redis = await startRedis()
+    redis = await RedisServer.start()
     front = await startRoundRobin()
     provider = await startDevProvider({ host: '127.0.0.1', port: 0, dataDir: join(root, 'idp'), log: SILENT })
     const env = {

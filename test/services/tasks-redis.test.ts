@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, post, type ReadResponse, rpc } from '../fixtures/deployment.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../fixtures/redis-server.ts'
 
 const VERSION = { 'mcp-protocol-version': '2025-11-25' }
 const UNAVAILABLE = { code: 503, data: { error: 'tasks_unavailable' } }
@@ -25,7 +25,7 @@ describe.skipIf(!hasRedis())(`tasks in a Redis that stops responding (${REDIS_HI
   const backend = createServer((_, response) => void finish.push(() => response.end('Done.')))
 
   beforeAll(async () => {
-    redis = await startRedis()
+    redis = await RedisServer.start()
     link = await startFaultyLink(redis.url)
     await new Promise<void>(resolve => backend.listen(0, '127.0.0.1', resolve))
     const paths = {

@@ -8,7 +8,7 @@ import { UserTokens } from '../../src/net/egress/oauth/user-tokens.ts'
 import { openConnection, type RedisConnection } from '../../src/net/redis/connection.ts'
 import { redisConnections } from '../../src/net/redis/connections-of-users.ts'
 import { type OAuthServer, startOAuthServer } from '../fixtures/oauth-server.ts'
-import { hasRedis, type RedisServer, startRedis } from '../fixtures/redis-server.ts'
+import { hasRedis, RedisServer } from '../fixtures/redis-server.ts'
 
 describe.skipIf(!hasRedis())('in Redis', () => {
   const egress = createEgress({ allow: [], allowLoopback: true })
@@ -20,7 +20,7 @@ describe.skipIf(!hasRedis())('in Redis', () => {
   let authentication: BackendAuthentication
 
   beforeAll(async () => {
-    redis = await startRedis()
+    redis = await RedisServer.start()
     oauth = await startOAuthServer()
     const at = { tokenUrl: `${oauth.url}/token`, authorizationUrl: `${oauth.url}/authorize` }
     authentication = {

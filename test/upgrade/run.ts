@@ -11,7 +11,7 @@ import { read } from '../fixtures/deployment.ts'
 import { startFixedBackend } from '../fixtures/fixed-backend.ts'
 import { freePorts } from '../fixtures/free-ports.ts'
 import { controlPlaneEnv, gatewayEnv, publishApi, ServeProcess } from '../fixtures/planes.ts'
-import { startRedis } from '../fixtures/redis-server.ts'
+import { RedisServer } from '../fixtures/redis-server.ts'
 import { clientToken } from '../fixtures/tokens.ts'
 import { startWatchedBalancer } from '../fixtures/watched-balancer.ts'
 
@@ -78,7 +78,7 @@ async function upgrade(
   const programs = { old: join(from, 'dist/cli/index.js'), new: built('cli/index.js') }
   const [cluster, redis, backend, provider] = await Promise.all([
     closeLater(started, startCluster(), server => server.stop()),
-    closeLater(started, startRedis(), server => server.stop()),
+    closeLater(started, RedisServer.start(), server => server.stop()),
     closeLater(started, startFixedBackend('served'), server => server.close()),
     closeLater(
       started,

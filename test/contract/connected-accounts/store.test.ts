@@ -18,7 +18,7 @@ import type { ConnectionStore } from '../../../src/net/egress/oauth/connection-s
 import { fileConnections } from '../../../src/net/egress/oauth/file-connections.ts'
 import { openConnection, type RedisConnection } from '../../../src/net/redis/connection.ts'
 import { redisConnections } from '../../../src/net/redis/connections-of-users.ts'
-import { hasRedis, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, RedisServer } from '../../fixtures/redis-server.ts'
 
 let keys = 0
 const newKey = () => `key${++keys}`
@@ -135,7 +135,7 @@ describe.skipIf(!hasRedis())('Redis', () => {
   const clients: RedisConnection[] = []
   let redis: RedisServer
   beforeAll(async () => {
-    redis = await startRedis()
+    redis = await RedisServer.start()
     for (let n = 0; n < 2; n++) {
       const client = openConnection(redis.url, {
         commandTimeoutMs: 5_000,

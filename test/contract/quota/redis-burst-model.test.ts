@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { sized } from '../../fixtures/check.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 import { CONSUMER, current, LEASE_MS, MAX_CALL_MS, type Node, randomOf, World } from './simulation/world.ts'
 
 vi.mock('node:timers/promises', () => ({
@@ -76,7 +76,7 @@ describe.skipIf(!hasRedis())(`slots of simulated instances (${REDIS_HINT})`, () 
   let server: RedisServer
   let redis: Redis
   beforeAll(async () => {
-    server = await startRedis()
+    server = await RedisServer.start()
     redis = new Redis(server.url)
     await redis.ping()
     vi.useFakeTimers({

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { insistently } from '../../../src/data-plane/quota/redis/connection.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 import { Deployment, type Instance, LEASE_MS, MAX_CALL_MS, until } from './recorded-deployment.ts'
 
 const NAME = 'acme/app'
@@ -17,7 +17,7 @@ describe.skipIf(!hasRedis())(`a heartbeat (${REDIS_HINT})`, () => {
   let one: Instance
   let count = 0
   beforeAll(async () => {
-    server = await startRedis()
+    server = await RedisServer.start()
   })
   afterAll(() => server.stop())
   beforeEach(async () => {

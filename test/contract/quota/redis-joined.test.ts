@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Quota, QuotaGrant, QuotaRequest } from '../../../src/data-plane/quota/quota.ts'
 import { joinRedisQuota } from '../../../src/data-plane/quota/redis/joined-quota.ts'
 import { openRedisQuota, type RedisQuota } from '../../../src/data-plane/quota/redis/redis-quota.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 import { passMidnight } from '../../fixtures/same-day.ts'
 
 const SOON = { timeout: 15_000, interval: 5 }
@@ -25,7 +25,7 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
   let consumer: string
   let count = 0
   beforeAll(async () => {
-    server = await startRedis()
+    server = await RedisServer.start()
     const sizes = { consumers: 64, toolBuckets: 32, threads: 2 }
     const open = () => openRedisQuota({ redis: server.url, ...sizes })
     ;[one, two, three, four] = [open(), open(), open(), open()]
@@ -237,7 +237,7 @@ describe.skipIf(!hasRedis())(`a thread that joined (${REDIS_HINT})`, () => {
     const refusal = await ask(joined, { key, limits })
     expect(refusal).toMatchObject({ granted: false, cause: 'store_unavailable', retryAfterSecs: 1 })
     expect(await rowOf(joined)).toMatchObject({ dailyCount: 1 })
-    server = await startRedis(server.port)
+    server = await RedisServer.start(server.port)
     await expect.poll(() => joined.health().store, SOON).toBe('up')
     await expect.poll(async () => (await ask(joined, { key, limits })).granted, SOON).toBe(true)
   })

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { QuotaRefusal } from '../../../src/data-plane/quota/quota.ts'
 import type { PlanLimits } from '../../../src/model/plan.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 import { Deployment, type Instance, LEASE_MS, until } from './recorded-deployment.ts'
 
 const NAME = 'acme/app'
@@ -18,7 +18,7 @@ describe.skipIf(!hasRedis())(`the units of a consumer (${REDIS_HINT})`, () => {
   let one: Instance
   let count = 0
   beforeAll(async () => {
-    server = await startRedis()
+    server = await RedisServer.start()
   })
   afterAll(() => server.stop())
   beforeEach(async () => {

@@ -1,7 +1,7 @@
 /** Units leased from a real Redis: spent while the lease lasts, also without Redis, and never after it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openRedisQuota } from '../../../src/data-plane/quota/redis/redis-quota.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 import { passMidnight } from '../../fixtures/same-day.ts'
 
 const LEASE_MS = 2_000
@@ -12,7 +12,7 @@ describe.skipIf(!hasRedis())(`leases from Redis (${REDIS_HINT})`, () => {
   beforeAll(async () => {
     // a lease ends with its day
     await passMidnight(20_000)
-    server = await startRedis()
+    server = await RedisServer.start()
   })
   afterAll(() => server.stop())
 

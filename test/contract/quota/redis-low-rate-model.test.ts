@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { keysUnder } from '../../../src/data-plane/quota/redis/keys.ts'
 import type { PlanLimits } from '../../../src/model/plan.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 import { maxInWindow } from '../../unit/data-plane/kernel/window/oracle.ts'
 import { CONSUMER, current, type Node, World } from './simulation/world.ts'
 
@@ -55,7 +55,7 @@ describe.skipIf(!hasRedis())(`few calls over ${INSTANCES} simulated instances ($
   let server: RedisServer
   let redis: Redis
   beforeAll(async () => {
-    server = await startRedis()
+    server = await RedisServer.start()
     redis = new Redis(server.url)
     await redis.ping()
     vi.useFakeTimers({

@@ -1,6 +1,6 @@
 /** Tokens of a tool's bucket: when an instance leases, spends and returns them, read from what it sends to a real Redis. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 import { Deployment, type Instance, LEASE_MS, until } from './recorded-deployment.ts'
 
 const NAME = 'acme/app'
@@ -13,7 +13,7 @@ describe.skipIf(!hasRedis())(`the tokens of a tool (${REDIS_HINT})`, () => {
   let one: Instance
   let count = 0
   beforeAll(async () => {
-    server = await startRedis()
+    server = await RedisServer.start()
   })
   afterAll(() => server.stop())
   beforeEach(async () => {

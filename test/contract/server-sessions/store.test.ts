@@ -14,7 +14,7 @@ import {
 import { redisServerSessions } from '../../../src/mcp/client/server-sessions.ts'
 import { openConnection, type RedisConnection } from '../../../src/net/redis/connection.ts'
 import { failingPromise } from '../../fixtures/failing-disk.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 
 const TTL_MS = 60_000
 let placed = 0
@@ -165,7 +165,7 @@ describe.skipIf(!hasRedis())(`Redis (${REDIS_HINT})`, () => {
   let server: RedisServer
   let redis: RedisConnection
   beforeAll(async () => {
-    server = await startRedis()
+    server = await RedisServer.start()
     const wait = { commandTimeoutMs: 2_000, firstRetryMs: 50, maxRetryMs: 100 }
     redis = openConnection(server.url, { ...wait, onError() {} })
     await new Promise<void>(resolve => redis.once('ready', () => resolve()))

@@ -12,7 +12,7 @@ import type { Session, SessionFacts, SessionSignal } from '../../../src/data-pla
 import type { RedisConnection } from '../../../src/net/redis/connection.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
 import { noDamage } from '../../fixtures/no-damage.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 
 const TTL_MS = 30 * 60_000
 const DAY_MS = 86_400_000
@@ -60,7 +60,7 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
   const loseSubscription = ({ subscriber }: Instance) => lose(subscriber)
 
   beforeAll(async () => {
-    server = await startRedis()
+    server = await RedisServer.start()
   })
   afterAll(async () => {
     await server.stop()
@@ -380,7 +380,7 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
   })
 
   it('a connection reports once that Redis cannot be reached, and again after it could be', async () => {
-    const own = await startRedis()
+    const own = await RedisServer.start()
     const warnings: object[] = []
     const log = { ...SILENT, warn: (fields: object) => void warnings.push(fields) }
     await own.stop()
@@ -389,7 +389,7 @@ describe.skipIf(!hasRedis())(`instances with one Redis (${REDIS_HINT})`, () => {
     redis.on('error', () => errors++)
     await expect.poll(() => errors).toBeGreaterThan(2)
     expect(warnings).toEqual([{ reason: expect.stringContaining('ECONNREFUSED') }])
-    const again = await startRedis(own.port)
+    const again = await RedisServer.start(own.port)
     await expect.poll(() => redis.status).toBe('ready')
     await again.stop()
     await expect.poll(() => warnings.length).toBe(2)

@@ -20,7 +20,7 @@ import type { TaskRecord } from '../../../src/data-plane/sessions/task-store.ts'
 import { JoinedSessionStore } from '../../../src/data-plane/sessions/threads/joined-store.ts'
 import { SessionThreadServer } from '../../../src/data-plane/sessions/threads/thread-server.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
-import { hasRedis, REDIS_HINT, type RedisServer, startRedis } from '../../fixtures/redis-server.ts'
+import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 
 const TTL_MS = 30 * 60_000
 const FACTS: SessionFacts = {
@@ -427,7 +427,7 @@ describe('threads of one process', () => {
 describe.skipIf(!hasRedis())(`redis (${REDIS_HINT})`, () => {
   let server: RedisServer
   beforeAll(async () => {
-    server = await startRedis()
+    server = await RedisServer.start()
   })
   afterAll(() => server.stop())
 
@@ -470,7 +470,7 @@ describe.skipIf(!hasRedis())(`redis (${REDIS_HINT})`, () => {
 
   it('continues with the facts in the ids while Redis is unavailable, and responds within 100 ms', async () => {
     const clock = new Clock()
-    const own = await startRedis()
+    const own = await RedisServer.start()
     const redis = connectRedis(own.url, SILENT)
     const subscriber = connectSubscriber(own.url, SILENT)
     const keys = redisKeyRing(redis, fileKeyRing(ringFile(), clock.now), clock.now)
