@@ -1,10 +1,10 @@
 /** The policy operations of the admin API: state, search and explanation of decisions, promotion. It decides about no call. */
 import type { PolicyOperations } from '../../data-plane/http/admin/admin-policy.ts'
+import { NO_CANDIDATE } from '../../policy/live/candidate.ts'
 import type { LivePolicy } from '../../policy/live/live-policy.ts'
 import { explain } from '../../policy/log/explain.ts'
 import type { DecisionRecorder } from '../../policy/log/recorder.ts'
 import type { AppContext } from './app-context.ts'
-import { NO_CANDIDATE } from './policy-candidate.ts'
 import type { PlanePolicy, PolicyOwner } from './policy-served.ts'
 
 export interface PolicyOperationsParts {

@@ -2,9 +2,13 @@
  * Owns the policy bundles of a process: their sources, trials, changes and status; also opens the client of a policy server. It decides about no
  * call.
  */
+import { join } from 'node:path'
 import { oncePer } from '../../base/once-per.ts'
 import { jwsVerifier } from '../../identity/verify-jws.ts'
+import { presentText } from '../../net/tls/client-tls.ts'
 import type { PolicyInput, PreparedPolicy } from '../../policy/engine.ts'
+import { bundleSource } from '../../policy/live/bundle-source.ts'
+import { type Candidate, openCandidate } from '../../policy/live/candidate.ts'
 import { BundleDistribution, type Joined, type Member } from '../../policy/live/distribution.ts'
 import { type BundleChange, PLATFORM } from '../../policy/live/follower.ts'
 import { LivePolicy, type LivePolicyOptions } from '../../policy/live/live-policy.ts'
@@ -15,8 +19,6 @@ import { createOpaHttpEngine } from '../../policy/opa-http/engine.ts'
 import { createOpaWasmEngine } from '../../policy/opa-wasm/engine.ts'
 import { createBundleTrial } from '../../policy/opa-wasm/trial.ts'
 import type { AppContext } from './app-context.ts'
-import { type Candidate, openCandidate } from './policy-candidate.ts'
-import { bundleSource } from './policy-source.ts'
 
 /** The policy that a plane evaluates, and its changes. */
 export interface PlanePolicy {
@@ -88,8 +90,10 @@ export async function openPolicyServer({
 }
 
 async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
-  const { settings, log, closers, metrics, conditions } = context
-  const { bundle, pollMs, key, tenants: tenantsDir } = settings.policy
+  const { settings, egress, log, closers, metrics, conditions } = context
+  const { bundle, shadow, pollMs, maxFlips, key, token, tenants: tenantsDir } = settings.policy
+  const sourceAt = (address: string): BundleSource =>
+    bundleSource(address, egress, token && (() => presentText(token)))
   const epoch = new SharedArrayBuffer(4)
   const distribution = new BundleDistribution(epoch)
   const trial = createBundleTrial()
@@ -114,7 +118,7 @@ async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
       current = compose()
       for (const listener of listeners) listener(current)
     })
-  const source = bundleSource(bundle, context)
+  const source = sourceAt(bundle)
   const first = await firstBundle(source)
   const live = await LivePolicy.open(first, {
     ...options,
@@ -152,7 +156,12 @@ async function openOwner(context: AppContext): Promise<OpenPolicyOwner> {
   )
   closers.add('watcher of the policy bundle', () => watching.stop())
   if (tenants !== undefined) watchTenants(context, tenants, report)
-  const candidate = openCandidate({ context, live, options, distribution })
+  const candidate = openCandidate({
+    ...{ live, options, distribution, pollMs, maxFlips, liveFile: bundle },
+    path: shadow ?? join(settings.dataDir, 'policy', 'candidate.tar.gz'),
+    source: shadow === undefined ? undefined : sourceAt(shadow),
+  })
+  closers.add('candidate policy', () => candidate.stop())
   metrics.read('platform_policy_swaps_total', () => live.status.swaps)
   metrics.read('platform_policy_bundles_rejected_total', () => live.status.rejected)
   return {

@@ -3,26 +3,30 @@
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
 import { withDoubles } from '../../base/json/exact-number.ts'
-import type { PolicyWorkshop } from '../../control-plane/api/policy-workshop.ts'
 import type { PolicyOperations } from '../../data-plane/http/admin/admin-policy.ts'
 import type { DecisionObserver, PolicyInput, PreparedPolicy } from '../../policy/engine.ts'
 import { PolicyFollower } from '../../policy/live/follower.ts'
+import { BundleHistory } from '../../policy/live/history.ts'
+import type { LivePolicy } from '../../policy/live/live-policy.ts'
 import type { KeepArguments } from '../../policy/log/entry.ts'
 import { recordedPolicy } from '../../policy/log/recorded-policy.ts'
 import { DecisionRecorder, type RecorderOptions } from '../../policy/log/recorder.ts'
 import { createDecisionLog } from '../../policy/log/writer.ts'
+import { createBundleTrial } from '../../policy/opa-wasm/trial.ts'
+import type { PolicyWorkshop } from '../../policy/workshop/policy-workshop.ts'
+import { Workshop } from '../../policy/workshop/workshop.ts'
 import { SILENT } from '../../telemetry/log.ts'
 import type { Settings } from '../settings.ts'
 import type { AppContext } from './app-context.ts'
 import { policyOperations } from './policy-operations.ts'
 import {
+  type OpenPolicyOwner,
   openPolicyServer,
   type PlanePolicy,
   type PolicyOwner,
   policyOwner,
   preparerOf,
 } from './policy-served.ts'
-import { openPolicyWorkshop } from './policy-workshop.ts'
 
 export interface GatewayPolicy extends PlanePolicy {
   readonly decisions: DecisionObserver
@@ -146,4 +150,25 @@ export function keptArgumentsOf({ policy }: Pick<Settings, 'policy'>): KeepArgum
 function inputsOf(recorder: DecisionRecorder): readonly PolicyInput[] {
   // they cross to another thread, where exact numbers would lose their class
   return recorder.recent(TRIED_INPUTS).map(({ input }) => withDoubles(input) as PolicyInput)
+}
+
+function openPolicyWorkshop(
+  { closers, settings, log }: AppContext,
+  { live, candidate, options }: OpenPolicyOwner,
+  recorder: DecisionRecorder,
+): PolicyWorkshop {
+  const trial = createBundleTrial()
+  closers.add('trial of drafts', () => trial.close())
+  const history = new BundleHistory(join(settings.dataDir, 'policy', 'history'))
+  const keep = (current: LivePolicy['current']): Promise<void> =>
+    history.keep(current, current.bundle).catch((error: unknown) => {
+      log.warn(
+        { err: error },
+        'the policy bundle could not be saved in DATA_DIR, so you cannot roll back to this bundle later. Check the disk and permissions of DATA_DIR',
+      )
+    })
+  void keep(live.current)
+  live.onSwap(next => void keep(next))
+  const bundleFile = settings.policy.bundle
+  return new Workshop({ live, candidate, options, recorder, trial, history, bundleFile, env: process.env })
 }

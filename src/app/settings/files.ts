@@ -1,7 +1,7 @@
 /** Checks settings that name files or need code of other parts, before the start. */
 import { readFile } from 'node:fs/promises'
+import { isRemote } from '../../policy/live/bundle-source.ts'
 import type { Settings } from '../settings.ts'
-import { isRemote } from './policy.ts'
 import type { SettingFault } from './reader.ts'
 
 /** @param fix absent: the value may name a file */

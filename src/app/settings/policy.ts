@@ -1,13 +1,10 @@
 /** The settings of the policy, of its bundles and of its decision log, and their checks. It connects to nothing. */
+
 import { isLoopback } from '../../base/loopback.ts'
+import { isRemote } from '../../policy/live/bundle-source.ts'
 import type { Reader } from './reader.ts'
 
 export type PolicySettings = ReturnType<typeof readAll>
-
-/** Whether a bundle is fetched from a server: it cannot be written then. */
-export function isRemote(address: string): boolean {
-  return /^https?:/i.test(address)
-}
 
 function readAll(read: Reader, production: boolean) {
   return {

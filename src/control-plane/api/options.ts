@@ -8,9 +8,9 @@ import type { Tool } from '../../model/tool.ts'
 import type { MayExchangeAt } from '../../net/egress/oauth/exchange-endpoints.ts'
 import type { Pages } from '../../net/server/pages.ts'
 import type { PreparedPolicy } from '../../policy/engine.ts'
+import type { PolicyWorkshop } from '../../policy/workshop/policy-workshop.ts'
 import type { Store } from '../store/store.ts'
 import type { AddressOf, RequestLog } from './http/access-log.ts'
-import type { PolicyWorkshop } from './policy-workshop.ts'
 
 export interface ApiCorsOptions {
   /** `*` allows all origins; otherwise exact origins. */

@@ -1,9 +1,9 @@
 /** The interface of the services that endpoints use. */
 
 import type { MayExchangeAt } from '../../net/egress/oauth/exchange-endpoints.ts'
+import type { PolicyWorkshop } from '../../policy/workshop/policy-workshop.ts'
 import type { Fleet } from '../publisher/fleet.ts'
 import type { Publisher } from '../publisher/publisher.ts'
-import type { PolicyWorkshop } from './policy-workshop.ts'
 
 export interface Services {
   readonly gatewayUrl: string

@@ -1,5 +1,5 @@
 /** A policy that never changes, for tests of who may ask for a change; `test/e2e/policy-editor.test.ts` has the real one. */
-import type { PolicyWorkshop } from '../../../src/control-plane/api/policy-workshop.ts'
+import type { PolicyWorkshop } from '../../../src/policy/workshop/policy-workshop.ts'
 
 const COMPILER = { available: false, version: '1.0.0', hint: 'Install it.' }
 

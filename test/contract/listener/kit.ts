@@ -1,4 +1,5 @@
 /** What the listener suites share: a listener of each kind on a free port, and a client that writes raw bytes. */
+
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe } from 'vitest'
 import {
@@ -15,6 +16,7 @@ import {
   type ListenerOptions,
   type ListenerRefusal,
 } from '../../../src/net/server/listener.ts'
+import { freePort } from '../../fixtures/free-ports.ts'
 
 /** Only against what hangs. */
 const WAIT_MS = 20_000
@@ -82,7 +84,8 @@ export async function openListener(
   const errors: unknown[] = []
   const listener = createListener(kind, {
     host: '127.0.0.1',
-    port: 0,
+    // clients of other tests may still call a port that the kernel gives to one after the other
+    port: await freePort(),
     handler,
     allowChunkedRequests: false,
     sharePort: false,

@@ -1,8 +1,8 @@
 /** Puts a bundle in force: tries it, writes it to the file of `POLICY_BUNDLE` and offers it as the live bundle. */
 import { rename, writeFile } from 'node:fs/promises'
-import { readBundle } from '../../policy/bundle.ts'
-import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../policy/live/live-policy.ts'
-import { isRemote } from '../settings/policy.ts'
+import { readBundle } from '../bundle.ts'
+import { isRemote } from './bundle-source.ts'
+import { type LivePolicy, type LivePolicyOptions, loadBundle } from './live-policy.ts'
 
 export interface InForceParts {
   readonly live: LivePolicy

@@ -1,17 +1,15 @@
 /** Owns the candidate bundle, which is compared with the live one, and its promotion. It decides about no call. */
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
-import { readBundle } from '../../policy/bundle.ts'
-import type { BundleDistribution } from '../../policy/live/distribution.ts'
-import { CANDIDATE } from '../../policy/live/follower.ts'
-import { type LivePolicy, type LivePolicyOptions, loadBundle } from '../../policy/live/live-policy.ts'
-import { joinedStatus, type ShadowStatus } from '../../policy/live/shadow.ts'
-import { watchSource } from '../../policy/live/source.ts'
-import { isRemote } from '../settings/policy.ts'
-import type { AppContext } from './app-context.ts'
-import { putInForce } from './policy-in-force.ts'
-import { bundleSource } from './policy-source.ts'
+import { readBundle } from '../bundle.ts'
+import { isRemote } from './bundle-source.ts'
+import type { BundleDistribution } from './distribution.ts'
+import { CANDIDATE } from './follower.ts'
+import { type LivePolicy, type LivePolicyOptions, loadBundle } from './live-policy.ts'
+import { putInForce } from './put-in-force.ts'
+import { joinedStatus, type ShadowStatus } from './shadow.ts'
+import { type BundleSource, watchSource } from './source.ts'
 
 /** The reason for refusing a promotion without a candidate. */
 export const NO_CANDIDATE =
@@ -26,20 +24,27 @@ export interface Candidate {
   obstacle(revision?: string): Promise<string | undefined>
   /** @returns why it was not promoted; undefined when it now serves */
   promote(revision?: string): Promise<string | undefined>
+  /** Ends the watching of its source. */
+  stop(): void
 }
 
-export interface CandidateParts {
-  readonly context: AppContext
+interface CandidateParts {
   readonly live: LivePolicy
   readonly options: LivePolicyOptions
   readonly distribution: BundleDistribution
+  /** Where it is kept: `POLICY_SHADOW`, or a file in `DATA_DIR`. */
+  readonly path: string
+  /** `POLICY_SHADOW`; undefined: `path` is read once, and written by `offer`. */
+  readonly source: BundleSource | undefined
+  readonly pollMs: number
+  /** Decisions that may differ from those of the live bundle. */
+  readonly maxFlips: number
+  /** `POLICY_BUNDLE`. */
+  readonly liveFile: string
 }
 
 export function openCandidate(parts: CandidateParts): Candidate {
-  const { context, live, options, distribution } = parts
-  const { settings, closers } = context
-  const { shadow, pollMs, maxFlips, bundle: liveBundle } = settings.policy
-  const path = shadow ?? join(settings.dataDir, 'policy', 'candidate.tar.gz')
+  const { live, options, distribution, path, source, pollMs, maxFlips, liveFile } = parts
   const changes = new SerialQueue()
   let bundle: Uint8Array | undefined
   /** For the newest archive. */
@@ -72,13 +77,12 @@ export function openCandidate(parts: CandidateParts): Candidate {
     }
   }
   const take = (archive: Uint8Array): Promise<boolean> => changes.run(() => takeNow(archive))
-  if (shadow === undefined) void readFile(path).then(take, () => {})
-  else {
-    const watching = watchSource(bundleSource(path, context), pollMs, take, reason => {
+  if (source === undefined) void readFile(path).then(take, () => {})
+  const watching =
+    source &&
+    watchSource(source, pollMs, take, reason => {
       unread = reason
     })
-    closers.add('candidate policy', () => watching.stop())
-  }
 
   async function compare(): Promise<ShadowStatus | undefined> {
     const asked = await Promise.allSettled(distribution.members.map(async member => member.shadow()))
@@ -86,7 +90,7 @@ export function openCandidate(parts: CandidateParts): Candidate {
   }
   async function obstacle(revision?: string): Promise<string | undefined> {
     const candidate = bundle
-    if (shadow === undefined && candidate === undefined && fault() === undefined) return NO_CANDIDATE
+    if (source === undefined && candidate === undefined && fault() === undefined) return NO_CANDIDATE
     const status = await compare()
     if (candidate === undefined || status === undefined)
       return `The policy candidate cannot be used: ${fault() ?? 'its bundle has not been loaded yet'}.`
@@ -97,7 +101,7 @@ export function openCandidate(parts: CandidateParts): Candidate {
 
   return {
     async status() {
-      if (shadow === undefined && bundle === undefined && fault() === undefined) return undefined
+      if (source === undefined && bundle === undefined && fault() === undefined) return undefined
       return { ...(await compare()), max_flips: maxFlips, fault: fault() }
     },
     // with its file in the same turn: a promotion removes the file of what it promotes
@@ -120,13 +124,14 @@ export function openCandidate(parts: CandidateParts): Candidate {
       changes.run(async () => {
         const found = await obstacle(revision)
         if (found !== undefined) return found
-        const failed = await putInForce(bundle!, { live, options, file: liveBundle })
-        if (failed !== undefined || shadow !== undefined) return failed
+        const failed = await putInForce(bundle!, { live, options, file: liveFile })
+        if (failed !== undefined || source !== undefined) return failed
         // it would be compared with itself
         await leave()
         await rm(path, { force: true })
         return undefined
       }),
+    stop: () => watching?.stop(),
   }
 }
 

@@ -1,24 +1,22 @@
 /** Serves the policy editor: compiles drafts with `opa`, compares them with recorded decisions, promotes and rolls back. It decides about no call. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import { withDoubles } from '../../base/json/exact-number.ts'
-import type { DraftFiles, DraftQuestion, PolicyWorkshop } from '../../control-plane/api/policy-workshop.ts'
-import { readBundle } from '../../policy/bundle.ts'
-import type { PolicyInput } from '../../policy/engine.ts'
-import { BundleHistory } from '../../policy/live/history.ts'
-import { countFlip, type FlipKinds, sortedFlips } from '../../policy/log/flips.ts'
-import type { DecisionRecorder } from '../../policy/log/recorder.ts'
-import { type BundleTrial, createBundleTrial } from '../../policy/opa-wasm/trial.ts'
-import type { Built } from '../../policy/workshop/build.ts'
-import { type CompiledDraft, compileDraft } from '../../policy/workshop/draft.ts'
-import { findOpa, OPA_VERSION } from '../../policy/workshop/opa.ts'
-import { sourcesIn } from '../../policy/workshop/sources.ts'
-import { isRemote } from '../settings/policy.ts'
-import type { AppContext } from './app-context.ts'
-import { putInForce } from './policy-in-force.ts'
-import type { OpenPolicyOwner } from './policy-served.ts'
+import { readBundle } from '../bundle.ts'
+import type { Decision, PolicyInput } from '../engine.ts'
+import { isRemote } from '../live/bundle-source.ts'
+import type { Candidate } from '../live/candidate.ts'
+import type { BundleHistory } from '../live/history.ts'
+import type { LivePolicy, LivePolicyOptions } from '../live/live-policy.ts'
+import { putInForce } from '../live/put-in-force.ts'
+import { countFlip, type FlipKinds, sortedFlips } from '../log/flips.ts'
+import type { DecisionRecorder } from '../log/recorder.ts'
+import type { Built } from './build.ts'
+import { type CompiledDraft, compileDraft } from './draft.ts'
+import { findOpa, OPA_VERSION } from './opa.ts'
+import type { DraftFiles, DraftQuestion, PolicyWorkshop } from './policy-workshop.ts'
+import { sourcesIn } from './sources.ts'
 
 /** Beside the PATH; `npm run dev:policy` installs it there. */
 const TOOLS_DIR = '.tools/bin'
@@ -34,36 +32,29 @@ const LOOK_AGAIN_MS = 30_000
 
 const MISSING = `opa ${OPA_VERSION} is not on the PATH of the control plane and not in ${TOOLS_DIR}. Install its release from https://github.com/open-policy-agent/opa/releases/tag/v${OPA_VERSION}, or run \`npm run dev:policy\` in the repository.`
 
-export function openPolicyWorkshop(
-  context: AppContext,
-  owner: OpenPolicyOwner,
-  recorder: DecisionRecorder,
-): PolicyWorkshop {
-  const { closers, settings, log } = context
-  const trial = createBundleTrial()
-  closers.add('trial of drafts', () => trial.close())
-  const history = new BundleHistory(join(settings.dataDir, 'policy', 'history'))
-  const keep = (current: OpenPolicyOwner['live']['current']): Promise<void> =>
-    history.keep(current, current.bundle).catch((error: unknown) => {
-      log.warn(
-        { err: error },
-        'the policy bundle could not be saved in DATA_DIR, so you cannot roll back to this bundle later. Check the disk and permissions of DATA_DIR',
-      )
-    })
-  void keep(owner.live.current)
-  owner.live.onSwap(next => void keep(next))
-  return new Workshop({ owner, recorder, trial, history, bundleFile: settings.policy.bundle })
+/** A bundle in another thread, so that an endless rule harms nothing. */
+interface BundleTrial {
+  /** @throws Error that says what is wrong with the bundle */
+  run(bundle: Uint8Array, inputs: readonly PolicyInput[]): Promise<void>
+  /** What the bundle decides, in the order of the inputs. @throws Error that says what is wrong with the bundle */
+  decide(bundle: Uint8Array, inputs: readonly PolicyInput[]): Promise<readonly Decision[]>
 }
 
 interface WorkshopParts {
-  readonly owner: OpenPolicyOwner
+  readonly live: LivePolicy
+  readonly candidate: Candidate
+  /** With which bundles are tried and prepared. */
+  readonly options: LivePolicyOptions
   readonly recorder: DecisionRecorder
   readonly trial: BundleTrial
   readonly history: BundleHistory
+  /** `POLICY_BUNDLE`. */
   readonly bundleFile: string
+  /** Where the compiler is looked for. */
+  readonly env: Parameters<typeof findOpa>[1]
 }
 
-class Workshop implements PolicyWorkshop {
+export class Workshop implements PolicyWorkshop {
   readonly #parts: WorkshopParts
   readonly #compiled = new Map<string, CompiledDraft>()
   readonly #queue = new SerialQueue()
@@ -75,12 +66,12 @@ class Workshop implements PolicyWorkshop {
   }
 
   get revision(): string {
-    return this.#parts.owner.live.current.revision
+    return this.#parts.live.current.revision
   }
 
   async status(): Promise<object> {
-    const { owner, history, bundleFile } = this.#parts
-    const { revision, since, bundle } = owner.live.current
+    const { live, candidate, history, bundleFile } = this.#parts
+    const { revision, since, bundle } = live.current
     return {
       revision,
       since: new Date(since).toISOString(),
@@ -88,7 +79,7 @@ class Workshop implements PolicyWorkshop {
       read_only: isRemote(bundleFile) ? 'POLICY_BUNDLE is a URL: publish the bundle at that URL.' : null,
       files: listFiles(sourcesIn(bundle)),
       input_schema: JSON.parse(await readFile(SCHEMA, 'utf8')) as unknown,
-      candidate: (await owner.candidate.status()) ?? null,
+      candidate: (await candidate.status()) ?? null,
       history: (await history.list()).map(kept => ({
         revision: kept.revision,
         since: new Date(kept.since).toISOString(),
@@ -99,7 +90,7 @@ class Workshop implements PolicyWorkshop {
   async check({ files, input, decisions }: DraftQuestion): Promise<object | undefined> {
     const draft = files === undefined ? undefined : await this.#draft(files)
     if (files !== undefined && draft === undefined) return undefined
-    const current = this.#parts.owner.live.current.bundle
+    const current = this.#parts.live.current.bundle
     const built = draft?.built
     // without a draft, or with one that does not compile, nothing can be compared
     const bundle = files === undefined ? current : built?.archive
@@ -122,15 +113,15 @@ class Workshop implements PolicyWorkshop {
     const built = this.#buildOf(revision)
     if (built === undefined)
       return `The compiled draft with revision ${revision} is not in memory. Check the draft again in the policy editor.`
-    return this.#parts.owner.candidate.offer(built.archive)
+    return this.#parts.candidate.offer(built.archive)
   }
 
   obstacle(revision: string): Promise<string | undefined> {
-    return this.#parts.owner.candidate.obstacle(revision)
+    return this.#parts.candidate.obstacle(revision)
   }
 
   promote(revision: string): Promise<string | undefined> {
-    return this.#parts.owner.candidate.promote(revision)
+    return this.#parts.candidate.promote(revision)
   }
 
   async isKept(revision: string): Promise<boolean> {
@@ -138,10 +129,10 @@ class Workshop implements PolicyWorkshop {
   }
 
   async rollBack(revision: string): Promise<string | undefined> {
-    const { owner, history, bundleFile } = this.#parts
+    const { live, options, history, bundleFile } = this.#parts
     const bundle = await history.read(revision)
     if (bundle === undefined) return `Revision ${revision} is not in the history of the policy.`
-    return putInForce(bundle, { live: owner.live, options: owner.options, file: bundleFile })
+    return putInForce(bundle, { live, options, file: bundleFile })
   }
 
   #buildOf(revision: string): Built | undefined {
@@ -178,8 +169,8 @@ class Workshop implements PolicyWorkshop {
   }
 
   async #compare(draft: Uint8Array, count: number): Promise<object> {
-    const { owner, recorder, trial } = this.#parts
-    const { bundle, revision } = owner.live.current
+    const { live, recorder, trial } = this.#parts
+    const { bundle, revision } = live.current
     const entries = (await recorder.newest(count)).filter(({ unavailable }) => unavailable !== true)
     const inputs = entries.map(({ input }) => plain(input))
     const old = await trial.decide(bundle, inputs)
@@ -231,7 +222,7 @@ class Workshop implements PolicyWorkshop {
     const known = this.#opa
     if (known !== undefined && (known.file !== undefined || Date.now() - known.atMs < LOOK_AGAIN_MS))
       return known.file
-    const file = await findOpa(TOOLS_DIR, process.env)
+    const file = await findOpa(TOOLS_DIR, this.#parts.env)
     this.#opa = { file, atMs: Date.now() }
     return file
   }
