@@ -1,6 +1,6 @@
 /** Reads URI templates of resources, and matches URIs with them. */
 
-/** Maximum URI length of a template, and of a URI that is compared with one. */
+/** For a template, and of a URI that is compared with one. */
 export const MAX_URI_LENGTH = 2_048
 const MAX_EXPRESSIONS = 16
 const NAME = /^[A-Za-z0-9_.%]{1,64}$/

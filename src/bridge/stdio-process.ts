@@ -16,9 +16,9 @@ export interface StdioEvents {
   readonly onEnd: (reason: string) => void
 }
 
-/** Maximum line bytes of one line; a longer one ends the process. */
+/** For one line; a longer one ends the process. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024
-/** Maximum unread bytes of what the process has not read yet. */
+/** For what the process has not read yet. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024
 /** After the end of its input, and after SIGTERM. */
 const END_MS = 1_000

@@ -63,7 +63,7 @@ export type OnServerRequest = (method: string, params: Dict) => Promise<Dict | u
 export interface RequestOptions {
   /** From the start to the response. */
   readonly timeoutMs: number
-  /** Maximum response bytes of everything that is received for this request. */
+  /** For everything that is received for this request. */
   readonly maxResponseBytes: number
   /** As of `EgressRequest`. */
   readonly budget?: ByteBudget | undefined

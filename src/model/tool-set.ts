@@ -62,7 +62,7 @@ export interface ToolDefaults {
   readonly authentication: DeclaredAuthentication
   /** Result cache of tools that only read. */
   readonly cache?: { readonly ttlMs: number }
-  /** Maximum result bytes of one result for a model. */
+  /** For one result for a model. */
   readonly maxResultBytes?: number
   readonly tasks?: TaskSupport
   /** Declares `outputSchema` from the success response of each operation. */

@@ -215,7 +215,7 @@ export interface Tool {
   readonly authentication: BackendAuthentication
   readonly timeoutMs: number
   readonly rateLimit?: ToolRateLimit
-  /** Maximum result bytes of one result for a model; undefined: the setting RESULT_MAX. */
+  /** For one result for a model; undefined: the setting RESULT_MAX. */
   readonly maxResultBytes?: number
   /** How its calls share connections; absent: one HTTP/1.1 request in flight on each. */
   readonly upstream?: UpstreamTransport

@@ -4,7 +4,7 @@ import { Histogram, type TracedValue } from './histogram.ts'
 /** The label of all consumers beyond `maxConsumers`. */
 const OTHER = 'other'
 
-/** Maximum statuses of one consumer with separate labels; backends of proxied APIs choose any. Others are counted by class, such as `4xx`. */
+/** For one consumer with separate labels; backends of proxied APIs choose any. Others are counted by class, such as `4xx`. */
 const MAX_STATUSES = 64
 
 interface Count {

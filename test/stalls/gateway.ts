@@ -23,7 +23,7 @@ import type { InlineToolSet } from './documents.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const READY_MS = 300_000
 const INSTALL_MS = 300_000
-/** Maximum inline chars of a document within its ToolSet, whose file may have 6 MB. */
+/** For a document within its ToolSet, whose file may have 6 MB. */
 const MAX_INLINE_CHARS = 4_000_000
 /** A probe runs each millisecond; on a busy machine its line may come later. */
 const SETTLE_MS = 20

@@ -24,7 +24,7 @@ import { createDamageReport } from './report-damage.ts'
 import { catchUnexpectedErrors, type ReportUnexpected } from './unexpected.ts'
 
 export const MAX_REQUEST_BODY_BYTES = 1024 * 1024
-/** Maximum configuration bytes of a whole configuration with its OpenAPI documents. */
+/** For a whole configuration with its OpenAPI documents. */
 export const MAX_CONFIGURATION_BYTES = 16 * 1024 * 1024
 
 export interface AppContext {

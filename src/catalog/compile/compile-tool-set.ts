@@ -57,7 +57,7 @@ export interface CompileResult {
 /** For the tools of one document. */
 export interface ToolBounds {
   readonly maxTools: number
-  /** Maximum chars of their JSON. */
+  /** For their JSON. */
   readonly maxChars: number
 }
 

@@ -56,7 +56,7 @@ export interface ControlPlaneOptions {
   /** Advances that clock and adds `POST /test/clock`. For `TEST_HOOKS=1` only. */
   readonly advanceClock?: (ms: number) => void
   readonly maxBodyBytes: number
-  /** Maximum bulk body bytes of a call that concerns many resources; `maxBodyBytes` when absent. */
+  /** For a call that concerns many resources; `maxBodyBytes` when absent. */
   readonly maxBulkBodyBytes?: number
   /** Refuses webhooks over plain HTTP; for production. */
   readonly webhooksHttpsOnly?: boolean

@@ -4,7 +4,7 @@ import { joinedChanges, type ResourceChange, resourceChanges } from './resource-
 
 /** Versions that a gateway may be behind and still be sent only what changed. */
 const KEPT_STEPS = 256
-/** Maximum compared tenants of one version, that are compared resource by resource. */
+/** For one version, that are compared resource by resource. */
 const MAX_COMPARED_TENANTS = 20
 
 interface Step {

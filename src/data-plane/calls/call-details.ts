@@ -25,7 +25,7 @@ const CAPACITY = 512
 /** At least 12 s of details are kept; each costs tens of microseconds of the thread that serves calls. */
 const PER_SECOND = 40
 const MAX_ARGUMENT_CHARS = 4096
-/** Maximum request bytes of a request: more would take too long to write. */
+/** For a request: more would take too long to write. */
 const MAX_REQUEST_BYTES = 64 * 1024
 /** After the last look at the calls. */
 const WATCHED_MS = 15_000

@@ -40,7 +40,7 @@ const SNAPSHOT = 8
 const REVISION = 9
 const DECISION_ID = 10
 
-/** Maximum name of a tool that does not exist; longer than names of tools are. */
+/** For a tool that does not exist; longer than names of tools are. */
 const MAX_NAME = 128
 const LONG_NAME = `(more than ${MAX_NAME} characters)`
 

@@ -58,7 +58,7 @@ export interface GatewayParts {
   readonly maxBodyBytes: number
   /** Held bytes of this thread. */
   readonly heldBytes: HeldBytes
-  /** Maximum result bytes of the texts of one tool result, for MCP clients; a tool may have another. */
+  /** For the texts of one tool result, for MCP clients; a tool may have another. */
   readonly maxResultBytes: number
   readonly taskLimits: TaskLimits
   /** The tools that the caller of an exchange may use, by the rule that decides lists; undefined: the policy cannot decide now. */
@@ -181,11 +181,17 @@ export function addTiming(call: Call, exchange: Exchange, upstreamMs?: number): 
   })
 }
 
+const REVISION = 'x-policy-revision'
+
 /** `X-RateLimit-*` of a call that took quota, the revision of the policy that allowed it, and the bytes that optimization saved. */
 export function callHeaders({ quota, decision, optimized }: Exchange): readonly string[] {
   const standing = quota?.standing
-  const headers = standing === undefined ? [] : rateLimitHeaders(standing)
-  if (decision !== undefined) headers.push('x-policy-revision', decision.revision)
+  const headers =
+    standing !== undefined
+      ? rateLimitHeaders(standing, decision && REVISION, decision?.revision)
+      : decision === undefined
+        ? []
+        : [REVISION, decision.revision]
   if (optimized !== undefined) headers.push('x-token-optimization-saved', String(optimized.savedBytes))
   return headers
 }

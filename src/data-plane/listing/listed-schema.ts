@@ -19,7 +19,7 @@ const DATA = new Set(['enum', 'const', 'default', 'required', 'dependentRequired
 
 /** A shorter schema repeats no part often enough for `$defs` to help. */
 const MIN_SHARING_CHARS = 4_000
-/** Minimum shared chars of a part that occurs more than once; a reference takes about 30 characters. */
+/** For a part that occurs more than once; a reference takes about 30 characters. */
 const MIN_SHARED_CHARS = 100
 
 /** With and without shared parts, in full and compact. */

@@ -16,8 +16,8 @@ export interface ProxiedCall<Call> {
   header(name: string): string
   /** Whether the body of the request was longer than the API accepts. */
   readonly isTooLarge: boolean
-  /** Sends the response back as a stream, except its end, which follows the settle stages. */
-  respond(call: Call, response: EgressStreamResponse): Promise<void>
+  /** Sends the response back as a stream, except its end, which follows the settle stages. @returns undefined: it is done */
+  respond(call: Call, response: EgressStreamResponse): Promise<void> | undefined
 }
 
 /** Every part is absent where the transport, or the request, does not offer it. `Call` is the exchange. */

@@ -83,12 +83,12 @@ export class ApiProxy {
    * of a call that was not counted.
    * @returns sends the end; undefined when the client has disconnected or the upstream failed
    */
-  async #respond(
+  #respond(
     call: Call,
     exchange: Exchange,
     api: CompiledApi,
     { status, headers, body }: EgressStreamResponse,
-  ): Promise<(() => void) | undefined> {
+  ): SendEnd | Promise<SendEnd | undefined> {
     call.corsHeaders = proxiedCors(call.corsHeaders, headers)
     const own = joinedHeaders(returnedHeaders(headers, api), callHeaders(exchange))
     const declared = headers.get('content-length')
@@ -110,7 +110,7 @@ export class ApiProxy {
     length: number | undefined,
     waits: boolean,
     body: EgressStreamResponse['body'],
-  ): Promise<(() => void) | undefined> {
+  ): Promise<SendEnd | undefined> {
     const { response } = call
     let wake: (() => void) | undefined
     const begin = (): ResponseStream => {
@@ -152,17 +152,20 @@ export class ApiProxy {
   }
 }
 
+type SendEnd = () => void
+type Begin = (exchange: Exchange, response: EgressStreamResponse) => SendEnd | Promise<SendEnd | undefined>
+
 /** One proxied call, as the stage that sends it sees it. */
 class Proxied implements ProxiedCall<Exchange> {
   /** Sends the end of the response; undefined without one. */
-  sendEnd: (() => void) | undefined
+  sendEnd: SendEnd | undefined
   readonly #call: Call
   readonly #api: CompiledApi
   readonly #rest: string
   readonly #body: BodyQueue | undefined
   readonly #bounded: BoundedBody | undefined
   readonly #forwarding: Forwarding
-  readonly #begin: (exchange: Exchange, response: EgressStreamResponse) => Promise<(() => void) | undefined>
+  readonly #begin: Begin
   #timedFrom: number | undefined
 
   constructor(
@@ -171,7 +174,7 @@ class Proxied implements ProxiedCall<Exchange> {
     rest: string,
     body: BodyQueue | undefined,
     forwarding: Forwarding,
-    begin: (exchange: Exchange, response: EgressStreamResponse) => Promise<(() => void) | undefined>,
+    begin: Begin,
   ) {
     this.#call = call
     this.#api = api
@@ -214,10 +217,21 @@ class Proxied implements ProxiedCall<Exchange> {
     return `${scheme}://${host}${this.#rest}?${this.#call.request.query}`
   }
 
-  async respond(exchange: Exchange, response: EgressStreamResponse): Promise<void> {
+  respond(exchange: Exchange, response: EgressStreamResponse): Promise<void> | undefined {
+    if (this.#timedFrom !== undefined) return this.#respondTimed(exchange, response, this.#timedFrom)
+    const begun = this.#begin(exchange, response)
+    if (begun instanceof Promise) return this.#keep(begun)
+    this.sendEnd = begun
+    return undefined
+  }
+
+  async #respondTimed(exchange: Exchange, response: EgressStreamResponse, fromMs: number): Promise<void> {
     // the head is sent now, with the timings known so far
-    if (this.#timedFrom !== undefined)
-      await addTiming(this.#call, exchange, performance.now() - this.#timedFrom)
+    await addTiming(this.#call, exchange, performance.now() - fromMs)
     this.sendEnd = await this.#begin(exchange, response)
+  }
+
+  async #keep(begun: Promise<SendEnd | undefined>): Promise<void> {
+    this.sendEnd = await begun
   }
 }

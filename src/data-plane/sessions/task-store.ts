@@ -28,7 +28,7 @@ export interface TaskLimits {
   readonly maxTtlMs: number
   /** Tasks that are kept for one caller. */
   readonly maxPerCaller: number
-  /** Maximum result bytes of one stored result. */
+  /** For one stored result. */
   readonly maxResultBytes: number
 }
 

@@ -27,7 +27,7 @@ export interface ConnectOptions {
   readonly egress: Egress
   readonly client: ClientInfo
   readonly timeoutMs: number
-  /** Maximum event characters of one message of an event stream of 2024-11-05. */
+  /** For one message of an event stream of 2024-11-05. */
   readonly maxEventCharacters: number
   readonly cancellation?: Cancellation | undefined
   /** Reached the same server before: the others are not tried first. */

@@ -34,7 +34,7 @@ const NO_HEADERS: readonly string[] = []
 /** A level that the server refuses so is not sent before each call. */
 const NEVER_TAKEN: ReadonlySet<number> = new Set([METHOD_NOT_FOUND, INVALID_PARAMS])
 const MAX_TOOLS = 100
-/** Maximum listened bytes of all its notifications; then it ends, and another one has to be opened. */
+/** For all its notifications; then it ends, and another one has to be opened. */
 const MAX_LISTENED_BYTES = 16 * 1024 * 1024
 
 export type OnNotification = (method: string, params: Dict) => void

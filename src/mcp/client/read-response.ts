@@ -20,7 +20,7 @@ import type { OnMessage, WireRequest } from './wire.ts'
 
 /** Joining, decoding and reading a larger body take milliseconds each: other calls come between. */
 export const LARGE_BYTES = 1024 * 1024
-/** Maximum error bytes of a response that is not a result. */
+/** For a response that is not a result. */
 const MAX_ERROR_BYTES = 64 * 1024
 /** A stream whose response has arrived is read to its end, so that its connection can be used again, for no longer than this. */
 const DRAIN_MS = 1_000

@@ -29,7 +29,7 @@ export interface SessionScope {
 export interface OpenerOptions {
   readonly egress: Egress
   readonly client: ClientInfo
-  /** Maximum event characters of one message of an event stream of 2024-11-05. */
+  /** For one message of an event stream of 2024-11-05. */
   readonly maxEventCharacters: number
   /** After which the session of a caller who has none with the gateway is closed, if it is idle. */
   readonly idleMs?: number

@@ -36,7 +36,7 @@ const SEND_TIMEOUT_MS = 5_000
 const FOREVER_MS = 2 ** 31 - 1
 /** Calls wait for so long for the stream on which the server may ask the client: what it asks before is lost. */
 const OPENING_MS = 1_000
-/** Maximum event characters of one message that belongs to no request. */
+/** For one message that belongs to no request. */
 const MAX_EVENT_CHARACTERS = 1024 * 1024
 const MAX_RESUMPTIONS = 20
 const RESUME_AFTER_MS = 500

@@ -4,7 +4,7 @@ import type { Egress, EgressRequest, EgressStreamRequest } from './egress.ts'
 
 /** Copies of one API that run at once in a thread; more are dropped. */
 const MAX_IN_FLIGHT = 16
-/** Maximum response bytes of a response, which nothing reads. */
+/** For a response, which nothing reads. */
 const MAX_RESPONSE_BYTES = 64 * 1024
 
 export interface MirrorCounts {

@@ -11,7 +11,7 @@ export interface OpaWasmOptions {
   readonly entrypoint?: string
   /** CPU time of one evaluation; beyond it the decision is a denial with `unavailable`. Default 5. */
   readonly maxEvaluationMs?: number
-  /** Maximum memory bytes of one instance. Default 64 MiB. */
+  /** For one instance. Default 64 MiB. */
   readonly maxMemoryBytes?: number
   /** Default 100,000; beyond it, those of the oldest callers are evicted. */
   readonly maxCached?: number

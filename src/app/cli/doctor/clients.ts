@@ -37,9 +37,9 @@ export interface ClientProfile {
   readonly maxNameLength: number
   /** What a tool name may be made of. */
   readonly nameCharacters: RegExp
-  /** Maximum tools of all servers together; beyond it tools are left out or the client warns; undefined where no bound is known. */
+  /** For all servers together; beyond it tools are left out or the client warns; undefined where no bound is known. */
   readonly maxTools: number | undefined
-  /** Maximum definition tokens of all servers together; beyond it definitions are not given to the model at once; undefined where no bound is known. */
+  /** For all servers together; beyond it definitions are not given to the model at once; undefined where no bound is known. */
   readonly maxDefinitionTokens: number | undefined
 }
 

@@ -24,7 +24,7 @@ import { type RpcReply, textOf, utf8Text } from './result.ts'
 
 /** The official server's bound. */
 const MAX_BATCH = 100
-/** Maximum long chars of the long replies of a batch; further ones are errors. */
+/** For the long replies of a batch; further ones are errors. */
 const MAX_LONG_CHARS = 32 * 1024 * 1024
 const MAX_SENT_AT_ONCE = 256 * 1024
 

@@ -7,7 +7,7 @@ import type { CompiledTool } from '../../snapshot/snapshot.ts'
 export const RESOURCE_UPDATED = 'notifications/resources/updated'
 /** For one session, or of one `subscriptions/listen`. */
 export const MAX_SUBSCRIPTIONS = 100
-/** Maximum sessions of this thread: the session that subscribed first loses its subscriptions. */
+/** For this thread: the session that subscribed first loses its subscriptions. */
 const MAX_SESSIONS = 10_000
 /** The subscriptions of a session that has expired end with the second sweep: Redis that has lost its data gets open sessions again meanwhile. */
 const SWEEP_EVERY_MS = 30_000

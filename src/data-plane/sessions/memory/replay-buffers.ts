@@ -4,7 +4,7 @@ import type { Replay, ReplayEvent } from '../session-store.ts'
 const MAX_EVENTS = 256
 const MAX_BYTES = 256 * 1024
 const MAX_STREAMS = 10_000
-/** Maximum total bytes of all streams together: beyond it the oldest streams are evicted. */
+/** For all streams together: beyond it the oldest streams are evicted. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024
 /** How long a finished stream can be resumed. */
 const GRACE_MS = 60_000

@@ -35,7 +35,7 @@ import { redactedPaths } from './redact-result.ts'
 import { askInputs, declaredCapabilities, questionHandler } from './server-questions.ts'
 import { awaitServerTask, type SendToServer, type ServerOutcome, serverTaskOf } from './server-task.ts'
 
-/** Maximum error chars of the texts of a server in an error. */
+/** For the texts of a server in an error. */
 const MAX_ERROR_CHARS = 4_000
 
 const CANCEL_WITHIN_MS = 5_000

@@ -35,38 +35,53 @@ export function invokeProxy(parts: ProxiedUpstreams): Stage {
 
 async function timeCall(exchange: Exchange, api: CompiledApi, parts: ProxiedUpstreams): Promise<Final> {
   const startedAt = performance.now()
-  const outcome = await forward(exchange, api, parts)
-  exchange.backendMs = performance.now() - startedAt
-  return outcome
-}
-
-async function forward(
-  exchange: Exchange,
-  api: CompiledApi,
-  { upstreams, ruled, cache }: ProxiedUpstreams,
-): Promise<Final> {
   const proxied = exchange.transport.proxied!
   exchange.backendSpanId = newSpanId()
-  const request = proxied.request(exchange)
-  const { upstream } = api
-  const send = (one: UpstreamRequest): Promise<EgressStreamResponse | EgressFailure | CircuitOpen> =>
-    upstream === undefined ? upstreams.stream(one) : ruled.of(upstream).stream(one)
-  const header = (name: string): string => proxied.header(name)
-  const response = await (api.traffic?.cache
-    ? cache.stream({ api, header, exchange, key: proxied.cacheKey() }, request, send)
-    : send(request))
-  if (response.kind === 'circuit_open')
-    return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
-  if (response.kind === 'failure')
-    return proxied.isTooLarge ? refuse('payload_too_large') : failureOf(response.reason)
-  // no status of HTTP (RFC 9110 §15): it cannot be sent on
-  if (response.status > 599) {
-    response.body.destroy()
-    return refuse('backend_unreachable')
+  try {
+    const request = proxied.request(exchange)
+    const response = await (api.traffic?.cache
+      ? sendThroughCache(parts, exchange, api, request)
+      : send(parts, api, request))
+    if (response.kind === 'circuit_open')
+      return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
+    if (response.kind === 'failure')
+      return proxied.isTooLarge ? refuse('payload_too_large') : failureOf(response.reason)
+    // no status of HTTP (RFC 9110 §15): it cannot be sent on
+    if (response.status > 599) {
+      response.body.destroy()
+      return refuse('backend_unreachable')
+    }
+    const pending = proxied.respond(exchange, response)
+    if (pending !== undefined) await pending
+    const failure = response.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
+    return { kind: 'reply', result: EMPTY_RESULT, backendStatus: response.status, ...failure }
+  } finally {
+    exchange.backendMs = performance.now() - startedAt
   }
-  await proxied.respond(exchange, response)
-  const failure = response.status >= 500 ? ({ failure: 'tool_execution_failed' } as const) : {}
-  return { kind: 'reply', result: EMPTY_RESULT, backendStatus: response.status, ...failure }
+}
+
+type Response = EgressStreamResponse | EgressFailure | CircuitOpen
+
+function send(
+  { upstreams, ruled }: ProxiedUpstreams,
+  api: CompiledApi,
+  request: UpstreamRequest,
+): Promise<Response> {
+  const { upstream } = api
+  return upstream === undefined ? upstreams.stream(request) : ruled.of(upstream).stream(request)
+}
+
+function sendThroughCache(
+  parts: ProxiedUpstreams,
+  exchange: Exchange,
+  api: CompiledApi,
+  request: UpstreamRequest,
+): Promise<Response> {
+  const proxied = exchange.transport.proxied!
+  const header = (name: string): string => proxied.header(name)
+  return parts.cache.stream({ api, header, exchange, key: proxied.cacheKey() }, request, one =>
+    send(parts, api, one),
+  )
 }
 
 function failureOf(reason: string): Refusal {

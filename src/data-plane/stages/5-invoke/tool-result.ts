@@ -12,7 +12,7 @@ import { responseNotes } from './response-notes.ts'
 
 /** Nanoseconds of the bound; the values are written once more in the response. */
 const MAX_PARSE_NS = 6_000_000
-/** Maximum structured bytes of structured content: parsing a longer text takes too long even if it is a single value. */
+/** For structured content: parsing a longer text takes too long even if it is a single value. */
 const MAX_STRUCTURED_BYTES = 2 * 1024 * 1024
 /** Piece bytes of a body, decoded or encoded at once; a multiple of three, so that pieces of base64 follow each other without padding. */
 const PIECE_BYTES = 96 * 1024
