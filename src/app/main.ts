@@ -44,6 +44,7 @@ export interface Running {
 /** Without a snapshot the gateway opens its port after this time, so that `/ready` reports what is missing. */
 const LISTEN_AFTER_MS = 2_000
 const POLL_MS = 5
+const MAX_POLL_MS = 100
 /** For closing what a start that failed or was stopped has opened; Node aborts the process when a thread still listens at its end. */
 const ABORT_MS = 10_000
 
@@ -114,10 +115,11 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Pr
 type Plane = Pick<DataPlane, 'waitingFor' | 'announceDrain' | 'drain'>
 
 async function untilReady(planes: readonly Plane[], signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+  // each look asks every thread: a process that waits for an hour must not spend a processor on it
+  for (let waitMs = POLL_MS; !signal.aborted; waitMs = Math.min(waitMs * 1.05, MAX_POLL_MS)) {
     const waiting = await Promise.all(planes.map(plane => plane.waitingFor()))
     if (waiting.every(parts => parts.length === 0)) return
-    await sleep(POLL_MS)
+    await sleep(waitMs)
   }
 }
 

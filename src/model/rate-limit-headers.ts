@@ -1,6 +1,6 @@
 /** The headers that say to callers what is left of their limit. */
 
-/** As browsers are told to expose them. */
+/** In the form that CORS exposes to browsers. */
 export const RATE_LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'] as const
 
 const LIMIT = 'x-ratelimit-limit'
