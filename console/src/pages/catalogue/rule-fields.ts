@@ -1,5 +1,5 @@
 /** The rules of an API for its calls, as fields of a form made of their schema: how values become text and text becomes values. */
-import traffic from '../../api/traffic.generated.json'
+import { TRAFFIC } from '../../api/control-plane.generated.ts'
 
 export interface RuleField {
   /** Within the rule. */
@@ -20,7 +20,7 @@ export interface Rule {
   readonly fields: readonly RuleField[]
 }
 
-/** A part of `traffic.generated.json`. */
+/** A part of TRAFFIC. */
 interface FormSchema {
   readonly title?: string
   readonly description?: string
@@ -39,7 +39,7 @@ const HINTS: { readonly [kind in RuleField['kind']]?: string } = {
   weights: 'One address and its weight per line, such as "https://a.example.com 3".',
 }
 
-export const RULES: readonly Rule[] = rulesOf(traffic as FormSchema, [])
+export const RULES: readonly Rule[] = rulesOf(TRAFFIC, [])
 
 /** The rule of an object, and those of the objects in it. */
 function rulesOf(schema: FormSchema, path: readonly string[]): readonly Rule[] {
