@@ -1,11 +1,10 @@
 /** Registers the metrics of a thread, counts some of them, and renders them with those of other threads. `metric-table.ts` defines them. */
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client'
 import { CallCounts } from './call-counts.ts'
-import type { Histogram } from './histogram.ts'
+import type { Exemplar, Histogram } from './histogram.ts'
 import type { MetricDefinition } from './metric-definition.ts'
 import { METRICS, type MetricName } from './metric-table.ts'
 import { examplesOf, type MetricFamily, openMetricsText } from './open-metrics.ts'
-import { scrapedHistogram } from './scraped-histogram.ts'
 import { type TargetCall, TargetCounts } from './target-counts.ts'
 
 /** How much of a calendar quota a consumer has used; above 1 after a limit was lowered. */
@@ -278,4 +277,56 @@ function processMetrics(): Registry {
   const register = new Registry()
   collectDefaultMetrics({ register })
   return register
+}
+
+/** @param label whose values name the series; undefined: there is one series, without labels */
+function scrapedHistogram(
+  name: string,
+  help: string,
+  label: string | undefined,
+  histogram: Histogram,
+): Metric {
+  const scraped = {
+    name,
+    get: async () => ({
+      name,
+      help,
+      type: 'histogram',
+      aggregator: 'sum',
+      values: valuesOf(name, label, histogram),
+    }),
+  }
+  // a registry asks a metric for its name and its values, and for nothing else
+  return scraped as unknown as Metric
+}
+
+interface Value {
+  readonly metricName: string
+  readonly labels: { readonly [label: string]: string | number }
+  readonly value: number
+  /** For a bucket; the library's text leaves it out. */
+  readonly example?: Exemplar
+}
+
+/** In the order and form of the library: each bucket with those below, then sum and count. */
+function valuesOf(name: string, label: string | undefined, { bounds, all }: Histogram): Value[] {
+  const values: Value[] = []
+  for (const [of, series] of all) {
+    const labels = label === undefined ? {} : { [label]: of }
+    const counts = series.cumulated
+    for (const [at, value] of counts.entries()) {
+      const example = series.exemplar(at)
+      values.push({
+        metricName: `${name}_bucket`,
+        labels: { le: bounds[at] ?? '+Inf', ...labels },
+        value,
+        ...(example === undefined ? undefined : { example }),
+      })
+    }
+    values.push(
+      { metricName: `${name}_sum`, labels, value: series.sum },
+      { metricName: `${name}_count`, labels, value: counts.at(-1)! },
+    )
+  }
+  return values
 }

@@ -12,7 +12,6 @@ import type { Closers } from '../../telemetry/closers.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { Metrics } from '../../telemetry/metrics.ts'
 import type { Settings } from '../settings.ts'
-import { Clock } from './clock.ts'
 import { Conditions } from './conditions.ts'
 import {
   limitHeapGrowth,
@@ -167,5 +166,23 @@ export async function prepareListener(context: AppContext, where: Where): Promis
     async listen() {
       await open()
     },
+  }
+}
+
+class Clock {
+  #offsetMs = 0
+  readonly #listeners: ((ms: number) => void)[] = []
+
+  /** Unix ms. */
+  readonly now = (): number => Date.now() + this.#offsetMs
+
+  readonly advance = (ms: number): void => {
+    this.#offsetMs += ms
+    for (const listener of this.#listeners) listener(ms)
+  }
+
+  /** For parts with a separate clock. */
+  onAdvance(listener: (ms: number) => void): void {
+    this.#listeners.push(listener)
   }
 }

@@ -16,7 +16,6 @@ import { wantsTiming } from '../http/server-timing.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { ProxiedCall } from '../pipeline/transport.ts'
 import type { CompiledApi, Snapshot } from '../snapshot/snapshot.ts'
-import { BoundedBody } from './bounded-body.ts'
 import { type Forwarding, forwardedHeaders, forwardedOrigin, returnedHeaders } from './proxy-headers.ts'
 
 /** From the start of the call to the last byte received, unless the API has another timeout. */
@@ -233,5 +232,29 @@ class Proxied implements ProxiedCall<Exchange> {
 
   async #keep(begun: Promise<SendEnd | undefined>): Promise<void> {
     this.sendEnd = await begun
+  }
+}
+
+class BoundedBody implements AsyncIterable<Uint8Array> {
+  /** True once the bound was exceeded. */
+  exceeded = false
+  readonly #body: AsyncIterable<Uint8Array>
+  readonly #maxBytes: number
+
+  constructor(body: AsyncIterable<Uint8Array>, maxBytes: number) {
+    this.#body = body
+    this.#maxBytes = maxBytes
+  }
+
+  async *[Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    let bytes = 0
+    for await (const piece of this.#body) {
+      bytes += piece.byteLength
+      if (bytes > this.#maxBytes) {
+        this.exceeded = true
+        throw new Error('the body is larger than the API accepts')
+      }
+      yield piece
+    }
   }
 }

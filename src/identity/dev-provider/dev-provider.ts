@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { JWK } from 'jose'
+import type { KoaContextWithOIDC } from 'oidc-provider'
 import {
   allowHosts,
   FOREIGN_HOST_BODY,
@@ -11,7 +12,6 @@ import {
 } from '../../net/server/allowed-hosts.ts'
 import { openPlainServer } from '../../net/server/plain-server.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { asBehindGateway } from './behind-gateway.ts'
 import { providerConfiguration } from './configuration.ts'
 import { respondToInteraction } from './interaction.ts'
 import { loadLibrary, withoutBanners } from './library.ts'
@@ -161,4 +161,29 @@ function failInteraction(error: unknown, response: ServerResponse, log: Log): vo
   response
     .writeHead(expired ? 400 : 500, { 'content-type': 'text/plain; charset=utf-8' })
     .end('This sign-in expired, was started in another browser, or failed. Start again from your client.\n')
+}
+
+/**
+ * Takes `iss` (RFC 9207) out of redirects to the client and out of the discovery document: such clients recorded the gateway as
+ * issuer and would refuse the provider's; Keycloak has the client attribute `exclude.issuer.from.auth.response` for it.
+ * And drops the secret that the library makes for a registered client although it is public.
+ */
+async function asBehindGateway(ctx: KoaContextWithOIDC, next: () => Promise<unknown>): Promise<void> {
+  await next()
+  const location = ctx.response.get('location')
+  if (URL.canParse(location)) {
+    const target = new URL(location)
+    if (target.searchParams.has('iss')) {
+      target.searchParams.delete('iss')
+      ctx.set('location', target.href)
+    }
+  }
+  if (typeof ctx.body !== 'object' || ctx.body === null || Buffer.isBuffer(ctx.body)) return
+  const body = ctx.body as Record<string, unknown>
+  if ('authorization_response_iss_parameter_supported' in body) {
+    ctx.body = { ...body, authorization_response_iss_parameter_supported: false }
+  } else if (body.token_endpoint_auth_method === 'none' && 'client_secret' in body) {
+    const { client_secret: _, client_secret_expires_at: __, ...rest } = body
+    ctx.body = rest
+  }
 }

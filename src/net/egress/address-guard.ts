@@ -1,7 +1,8 @@
 /** Says which network addresses and Unix sockets outgoing calls may reach. It resolves nothing and connects to nothing: the connectors do. */
+
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { AllowedSockets, isSocketEntry } from './allowed-sockets.ts'
+import { socketPathFault } from '../../model/upstream-url.ts'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
@@ -109,4 +110,37 @@ function rangeOf(address: Address): string {
 function isIsatap(address: ipaddr.IPv6): boolean {
   const { parts } = address
   return parts[5] === 0x5efe && (parts[4]! & 0xfdff) === 0
+}
+
+const PREFIX = 'unix:'
+
+function isSocketEntry(entry: string): boolean {
+  return entry.startsWith(PREFIX)
+}
+
+class AllowedSockets {
+  readonly #paths = new Set<string>()
+  /** Each with its closing slash. */
+  readonly #folders: string[] = []
+
+  /**
+   * @param entry of `EGRESS_ALLOW`: `unix:/run/backends/shop.sock`, or `unix:/run/backends/` for all sockets directly or below
+   * @throws Error naming the entry
+   */
+  add(entry: string): void {
+    const path = entry.slice(PREFIX.length)
+    const isFolder = path.endsWith('/')
+    const fault = path === '/' ? 'allows every socket' : socketPathFault(isFolder ? path.slice(0, -1) : path)
+    if (fault !== undefined)
+      throw new Error(
+        `EGRESS_ALLOW: the path in "${entry}" ${fault}. Write "unix:/run/backends/shop.sock" for one socket, or "unix:/run/backends/" for all sockets in a folder and its subfolders.`,
+      )
+    if (isFolder) this.#folders.push(path)
+    else this.#paths.add(path)
+  }
+
+  /** @param path absolute, without `.` and `..` */
+  has(path: string): boolean {
+    return this.#paths.has(path) || this.#folders.some(folder => path.startsWith(folder))
+  }
 }

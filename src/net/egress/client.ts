@@ -5,13 +5,15 @@ import { joinedHeaders } from '../joined-headers.ts'
 import type { ClientTls } from '../tls/client-tls.ts'
 import type { KnownPeer } from '../tls/known-peer.ts'
 import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
+import { BodyStream } from './body-stream.ts'
+import { Call } from './call.ts'
 import { CollectingCall } from './collect.ts'
 import { guardedConnector, guardedSockets, type ResolveHost, resolveWithSystem } from './connector.ts'
-import type { Egress, EgressFailure, EgressRequest } from './egress.ts'
-import { failure } from './failure.ts'
+import type { Egress, EgressFailure, EgressHeaders, EgressRequest, EgressStreamResponse } from './egress.ts'
+import { failure, StreamFailure } from './failure.ts'
+import { toHeaders } from './headers.ts'
 import { OriginClient } from './origin-client.ts'
 import { type OriginPool, OriginPools, type PoolLimits, type PoolRefusal } from './origin-pools.ts'
-import { StreamingCall } from './stream.ts'
 import { type Target, TargetParser } from './target.ts'
 import { unixConnector, unixSockets } from './unix-connector.ts'
 
@@ -163,4 +165,38 @@ function nameEncoding(headers: readonly string[]): boolean {
   for (let at = 0; at < headers.length; at += 2)
     if (headers[at]!.length === 15 && headers[at]!.toLowerCase() === 'accept-encoding') return true
   return false
+}
+
+class StreamingCall extends Call<EgressStreamResponse> {
+  #body: BodyStream | undefined
+
+  onHeaders(status: number, wire: EgressHeaders | Buffer[], resume: () => void): boolean {
+    if (this.over || status < 200) return true
+    this.responded = true
+    this.#body = new BodyStream(resume, () => this.#abandoned())
+    this.resolve({
+      kind: 'response',
+      status,
+      headers: toHeaders(wire),
+      body: this.#body,
+    })
+    return true
+  }
+
+  onData(chunk: Uint8Array): boolean {
+    return this.over || this.#body === undefined ? true : this.#body.push(chunk)
+  }
+
+  onComplete(): void {
+    this.finish()
+    this.#body?.end()
+  }
+
+  #abandoned(): void {
+    this.fail(failure('cancelled', `the caller cancelled the response from ${this.origin}`, true))
+  }
+
+  protected override onFailed(why: EgressFailure): void {
+    this.#body?.fail(new StreamFailure(why))
+  }
 }

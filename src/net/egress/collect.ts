@@ -1,9 +1,9 @@
 /** An outgoing call whose response is collected within a bound and decoded, and shown to an observer as it arrives. */
 
+import { createBrotliDecompress, createUnzip } from 'node:zlib'
 import { mayGrow } from '../held-bytes.ts'
 import { BodyParts } from './body-parts.ts'
 import { Call } from './call.ts'
-import { type Decoder, openDecoder } from './decode.ts'
 import type { EgressFailure, EgressHeaders, EgressRequest, EgressResponse } from './egress.ts'
 import { failure } from './failure.ts'
 import { DecodedHeaders, ReceivedHeaders, toHeaders } from './headers.ts'
@@ -144,3 +144,40 @@ function lengthOf(headers: EgressHeaders): number {
 
 const EMPTY = new Uint8Array(0)
 const NO_HEADERS: EgressHeaders = new ReceivedHeaders([])
+
+interface Decoder {
+  /** False when the decoder is behind; `drain` is emitted when it has caught up. */
+  write(chunk: Uint8Array): boolean
+  end(): void
+  destroy(): void
+}
+
+interface DecoderSink {
+  data(chunk: Uint8Array): void
+  drain(): void
+  end(): void
+  error(): void
+}
+
+/** undefined for an encoding that is not understood (several at once included). */
+function openDecoder(encoding: string, sink: DecoderSink): Decoder | undefined {
+  const open = DECODERS.get(encoding)
+  if (open === undefined) return undefined
+  const stream = open()
+  stream.on('data', sink.data)
+  stream.on('drain', sink.drain)
+  stream.on('end', sink.end)
+  stream.on('error', sink.error)
+  return {
+    write: chunk => stream.write(chunk),
+    end: () => void stream.end(),
+    destroy: () => void stream.destroy(),
+  }
+}
+
+const DECODERS = new Map([
+  ['gzip', createUnzip],
+  ['x-gzip', createUnzip],
+  ['deflate', createUnzip],
+  ['br', createBrotliDecompress],
+])

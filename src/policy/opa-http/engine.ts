@@ -1,13 +1,13 @@
 /** The policy engine that requests decisions from a server by OPA's data API or AuthZEN, and denies when it receives none. */
 
 import { CircuitBreaker } from '../../base/async/circuit-breaker.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
+import { isObject } from '../../base/json/is-object.ts'
 import { parseJson } from '../../base/json/parse-json.ts'
 import type { Egress, EgressFailure, EgressResponse } from '../../net/egress/egress.ts'
 import { decisionOf, type OnPolicyFailure, policyUnavailable } from '../decision.ts'
 import type { Decision, PolicyEngine, PolicyInput, PreparedPolicy } from '../engine.ts'
 import { failureReporter } from '../report-failure.ts'
-import { ConcurrencyLimit } from './concurrency-limit.ts'
-import { type Form, formOf, type PolicyServerForm } from './forms.ts'
 
 export interface OpaHttpOptions {
   /** Where decisions are asked for: `http://opa:8181/v1/data/toolgate/decision`, or `…/access/v1/evaluation`. */
@@ -179,4 +179,78 @@ function addressOf({ url: text, form }: OpaHttpOptions): URL {
     url.searchParams.set('provenance', 'true')
   }
   return url
+}
+
+class ConcurrencyLimit {
+  readonly #maxWaiting: number
+  readonly #waiting: (() => void)[] = []
+  #free: number
+
+  constructor(maxInside: number, maxWaiting: number) {
+    this.#free = maxInside
+    this.#maxWaiting = maxWaiting
+  }
+
+  /** Resolves to true when it is one's turn: then `leave` must be called once. False: too many are waiting already. */
+  enter(): Promise<boolean> {
+    if (this.#free > 0) {
+      this.#free--
+      return Promise.resolve(true)
+    }
+    if (this.#waiting.length >= this.#maxWaiting) return Promise.resolve(false)
+    return new Promise(resolve => this.#waiting.push(() => resolve(true)))
+  }
+
+  leave(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) this.#free++
+    else next()
+  }
+}
+
+/** `opa`: POST /v1/data/<path> (OPA REST API, "Data API"). `authzen`: POST /access/v1/evaluation (Authorization API 1.0 §6). */
+type PolicyServerForm = 'opa' | 'authzen'
+
+interface Form {
+  /** Body of the request. */
+  request(input: PolicyInput): string
+  /** The decision document `{allow, reasons, obligations}`; undefined when the server made no decision. */
+  document(response: unknown): unknown
+  /** Revision of the policy that decided; undefined when the server does not say. */
+  revision(response: unknown): string | undefined
+}
+
+function formOf(url: URL, form: PolicyServerForm | undefined): Form {
+  const chosen = form ?? (url.pathname.endsWith('/access/v1/evaluation') ? 'authzen' : 'opa')
+  return chosen === 'authzen' ? AUTHZEN : OPA
+}
+
+const OPA: Form = {
+  request: input => writeJson({ input }),
+  document: response => (isObject(response) ? response.result : undefined),
+  revision(response) {
+    // ?provenance=true: one entry per bundle the server runs
+    const provenance = isObject(response) ? response.provenance : undefined
+    const bundles = isObject(provenance) ? provenance.bundles : undefined
+    if (!isObject(bundles)) return undefined
+    const revisions = Object.values(bundles).flatMap(bundle =>
+      isObject(bundle) && typeof bundle.revision === 'string' && bundle.revision !== ''
+        ? [bundle.revision]
+        : [],
+    )
+    return revisions.length === 0 ? undefined : revisions.sort().join('+')
+  },
+}
+
+const AUTHZEN: Form = {
+  request: input => writeJson(input),
+  document(response) {
+    if (!isObject(response) || response.decision === undefined) return undefined
+    const context = isObject(response.context) ? response.context : {}
+    return { allow: response.decision, reasons: context.reasons ?? [], obligations: context.obligations }
+  },
+  revision(response) {
+    const context = isObject(response) ? response.context : undefined
+    return isObject(context) && typeof context.revision === 'string' ? context.revision : undefined
+  },
 }

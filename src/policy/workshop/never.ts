@@ -1,11 +1,10 @@
 /** Finds rules that cannot deny, as far as partial evaluation of a copy of the sources shows. */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseJson } from '../../base/json/parse-json.ts'
 import type { BundleRule } from '../bundle.ts'
-import { knownValues } from './known-values.ts'
 import type { Ran } from './opa.ts'
 import type { Source } from './sources.ts'
 
@@ -166,4 +165,28 @@ function pathOf({ type, value }: Term): string | undefined {
   const [root, ...rest] = value as readonly Term[]
   if (root === undefined || rest.some(part => part.type !== 'string')) return undefined
   return [root, ...rest].map(part => part.value as string).join('.')
+}
+
+interface Schema {
+  readonly enum?: readonly unknown[]
+  readonly properties?: Readonly<Record<string, Schema>>
+}
+
+const SCHEMA = new URL('../../../policies/schemas/input.json', import.meta.url)
+
+let known: ReadonlyMap<string, readonly string[]> | undefined
+
+/** Path → its texts; a path that can have any text is absent. */
+function knownValues(): ReadonlyMap<string, readonly string[]> {
+  known ??= new Map(listValues(JSON.parse(readFileSync(SCHEMA, 'utf8')) as Schema, []))
+  return known
+}
+
+function listValues(
+  { enum: values, properties = {} }: Schema,
+  path: readonly string[],
+): (readonly [path: string, values: readonly string[]])[] {
+  const texts = values?.filter(value => typeof value === 'string')
+  const below = Object.entries(properties).flatMap(([name, part]) => listValues(part, [...path, name]))
+  return texts === undefined ? below : [[path.join('.'), texts], ...below]
 }

@@ -1,13 +1,13 @@
 /** The steps of `demo --control-plane`, with their checks and the deletion of the created resources. It prints nothing itself: the transcript does. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type LoopbackServer, startLoopbackServer } from '../loopback-server.ts'
 import { DemoFailure } from './demo-failure.ts'
 import { type DemoExchange, exchange } from './exchange.ts'
 import { expect, expectStatus, field, text } from './expect.ts'
 import type { DemoOptions } from './steps.ts'
 import { findTokenEndpoint, getToken } from './token.ts'
 import type { Transcript } from './transcript.ts'
-import { startUpstream } from './upstream.ts'
 
 export interface ControlPlaneDemoOptions extends DemoOptions {
   /** API URL of the control plane, without `/v1`. */
@@ -223,4 +223,20 @@ function firstId(list: DemoExchange): string {
   const first: unknown = Array.isArray(items) ? items[0]?.id : undefined
   expect(typeof first === 'string', 'an API key in the list of keys', list.response)
   return first
+}
+
+function startUpstream(): Promise<LoopbackServer> {
+  return startLoopbackServer((request, response) => {
+    request.resume()
+    response.setHeader('content-type', 'application/json')
+    response.end(
+      JSON.stringify({
+        hello: 'from the upstream',
+        method: request.method,
+        path: request.url,
+        // the gateway must not forward the caller's credentials
+        saw_a_key: request.headers['x-api-key'] !== undefined || request.headers.authorization !== undefined,
+      }),
+    )
+  })
 }

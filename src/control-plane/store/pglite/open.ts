@@ -1,5 +1,10 @@
 /** Opens the embedded database, on disk or in memory. */
+
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { setFlagsFromString } from 'node:v8'
 import { PGlite } from '@electric-sql/pglite'
+import { NodeFS } from '@electric-sql/pglite/nodefs'
 import { type DirectoryLock, lockDirectory } from '../../../base/fs/directory-lock.ts'
 import { makeTreePrivate } from '../../../base/fs/private-tree.ts'
 import { NO_SEALER } from '../../../base/secrets/sealer.ts'
@@ -9,10 +14,8 @@ import { CHANNEL } from '../sql/session.ts'
 import { readSignal } from '../sql/signal.ts'
 import { database, sqlStore } from '../sql/sql-store.ts'
 import { createTransfer } from '../transfer.ts'
-import { baselineModule } from './baseline-module.ts'
 import { create, exists } from './create.ts'
 import { pgliteDialect } from './dialect.ts'
-import { PrivateNodeFs } from './private-files.ts'
 
 /**
  * @param directory undefined: in memory
@@ -78,4 +81,66 @@ async function start(directory: string | undefined): Promise<PGlite> {
 /** PGlite lets a second process open a directory; both would write the same files. */
 function lockDatabase(directory: string, { onFault }: StoreOptions): DirectoryLock {
   return lockDirectory(directory, { file: `${directory}.lock`, setting: 'DATABASE_URL', onFault })
+}
+
+/**
+ * The optimizing compiler takes 600 MB for one function of PGlite in Node 24 and 86 MB in Node 20, and more processor time than what the
+ * database runs in its first minutes: a container with 512 MB was killed at its start. Code that is compiled while `--wasm-dynamic-tiering` is
+ * off does not count its executions, so that it is never optimized; it has to be compiled at once (`--no-wasm-lazy-compilation`), since
+ * functions that are compiled later would count again.
+ */
+const WHILE_COMPILING = ['wasm-tier-up', 'wasm-dynamic-tiering', 'wasm-lazy-compilation']
+
+let compiled: WebAssembly.Module | undefined
+
+/** Compiled once per thread, in about 0.3 s, synchronously: so no other module is compiled with these flags in this thread. */
+function baselineModule(): WebAssembly.Module {
+  compiled ??= compile()
+  return compiled
+}
+
+function compile(): WebAssembly.Module {
+  const bytes = readFileSync(createRequire(import.meta.url).resolve('@electric-sql/pglite/pglite.wasm'))
+  for (const flag of WHILE_COMPILING) setFlagsFromString(`--no-${flag}`)
+  try {
+    return new WebAssembly.Module(bytes)
+  } finally {
+    // their earlier values are not read
+    for (const flag of WHILE_COMPILING) setFlagsFromString(`--${flag}`)
+  }
+}
+
+const GROUP_AND_OTHERS = 0o077
+
+interface Attributes {
+  readonly mode?: number | null
+}
+type SetAttributes = (target: unknown, attributes: Attributes) => void
+interface HostFiles {
+  readonly node_ops: { setattr: SetAttributes }
+  readonly stream_ops: { setattr: SetAttributes }
+}
+
+/**
+ * Emscripten sets the mode of every file with chmod(2), to which no umask applies, and PGlite requests 0666.
+ * Therefore the modes are masked where Emscripten passes them to the host.
+ */
+class PrivateNodeFs extends NodeFS {
+  override async init(...[pg, options]: Parameters<NodeFS['init']>): ReturnType<NodeFS['init']> {
+    const { emscriptenOpts } = await super.init(pg, options)
+    const mask = (module: unknown): void => {
+      const { node_ops, stream_ops } = (module as { NODEFS: HostFiles }).NODEFS
+      for (const operations of [node_ops, stream_ops]) {
+        const setAttributes = operations.setattr
+        operations.setattr = (target, attributes) =>
+          setAttributes(
+            target,
+            attributes.mode == null
+              ? attributes
+              : { ...attributes, mode: attributes.mode & ~GROUP_AND_OTHERS },
+          )
+      }
+    }
+    return { emscriptenOpts: { ...emscriptenOpts, preRun: [mask, ...(emscriptenOpts.preRun ?? [])] } }
+  }
 }

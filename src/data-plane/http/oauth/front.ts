@@ -2,8 +2,7 @@
 import type { Egress } from '../../../net/egress/egress.ts'
 import type { Log } from '../../../telemetry/log.ts'
 import { authorizationServer, protectedResource } from './metadata.ts'
-import { type OAuthResponse, oauthError } from './oauth-response.ts'
-import { openidConfiguration } from './openid-configuration.ts'
+import { json, NO_STORE, type OAuthResponse, oauthError } from './oauth-response.ts'
 import type { ProviderAdmin } from './provider-admin.ts'
 import { ProviderEndpoints } from './provider-endpoints.ts'
 import { registerClient } from './register-proxy.ts'
@@ -86,4 +85,32 @@ function warnOfOpenAdminScope(document: Readonly<Record<string, unknown>> | stri
 function notConfigured(status: 502 | 503): OAuthResponse {
   const error = status === 502 ? 'server_error' : 'temporarily_unavailable'
   return oauthError(status, error, 'No identity provider is configured.')
+}
+
+/** Readable by any page and never cached: it repeats what the provider publishes now. */
+const OPEN: readonly string[] = ['access-control-allow-origin', '*', ...NO_STORE]
+
+/** 200, 502 when the provider gives no document, 503 when none is configured (docs/reference/http.md, OAuth and discovery). Never rejects. */
+async function openidConfiguration(
+  gatewayUrl: string,
+  provider: ProviderEndpoints | undefined,
+): Promise<OAuthResponse> {
+  if (provider === undefined)
+    return fault(503, 'temporarily_unavailable', 'No identity provider is configured.')
+  const document = await provider.discover()
+  if (typeof document === 'string')
+    return fault(502, 'server_error', `The identity provider is unavailable: ${document}.`)
+  return json(
+    200,
+    {
+      ...document,
+      token_endpoint: `${gatewayUrl}/oauth/token`,
+      registration_endpoint: `${gatewayUrl}/oauth/register`,
+    },
+    OPEN,
+  )
+}
+
+function fault(status: number, error: string, description: string): OAuthResponse {
+  return json(status, { error, error_description: description }, OPEN)
 }

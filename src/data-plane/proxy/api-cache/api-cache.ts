@@ -4,9 +4,9 @@ import type { CircuitOpen } from '../../../net/egress/circuit.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from '../../../net/egress/egress.ts'
 import type { UpstreamRequest } from '../../../net/egress/upstreams.ts'
 import { type ByteBudget, mayGrow } from '../../../net/held-bytes.ts'
+import { hashText } from '../../http/hash-text.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
-import { Changes } from './changes.ts'
 import { hasTag, type Storable, storable, wishesOf } from './freshness.ts'
 import { type StoredResponse, StoredResponses } from './stored-responses.ts'
 
@@ -288,4 +288,37 @@ function recordBody(
     if (isHeld) onWhole(Buffer.concat(held))
   }
   return { [Symbol.asyncIterator]: read, destroy: () => body.destroy() }
+}
+
+/** Addresses that share a slot count as changed together: a response more than necessary is not kept. */
+const SLOTS = 4096
+
+class Changes {
+  /** Number of the last change of the addresses of each slot. */
+  readonly #last = new Float64Array(SLOTS)
+  #count = 0
+  #all = 0
+
+  /** The number of changes so far, to be taken before the upstream is asked. */
+  get count(): number {
+    return this.#count
+  }
+
+  add(api: CompiledApi, key: string): void {
+    this.#last[slotOf(api, key)] = ++this.#count
+  }
+
+  /** Every address counts as changed. */
+  addAll(): void {
+    this.#all = ++this.#count
+  }
+
+  /** @param count as it was when the upstream was asked */
+  hasChanged(api: CompiledApi, key: string, count: number): boolean {
+    return this.#all > count || this.#last[slotOf(api, key)]! > count
+  }
+}
+
+function slotOf({ index }: CompiledApi, key: string): number {
+  return hashText(key, index) & (SLOTS - 1)
 }

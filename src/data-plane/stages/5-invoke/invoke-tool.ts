@@ -1,6 +1,6 @@
 /** The stage that invokes tools, resources and prompts: it connects cache, backends, output check, redaction and optimization. */
 
-import { continueWith, type MaybePending } from '../../../base/and-then.ts'
+import { andThen, continueWith, type MaybePending, type MaybePromise } from '../../../base/and-then.ts'
 import type { Cancellation } from '../../../base/cancellation.ts'
 import type { McpSessions } from '../../../mcp/client/sessions.ts'
 import { refuse } from '../../../model/refusal.ts'
@@ -8,12 +8,12 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall, type OptimizationLevel } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
+import type { CompiledTool } from '../../snapshot/snapshot.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
 import { type BackendParts, callsOfBackend } from './call-backend.ts'
 import { callMcpServer } from './call-mcp-server.ts'
 import { documentFeature } from './document-feature.ts'
 import type { LargeTexts } from './large-texts.ts'
-import { checkedOutput } from './output-check.ts'
 import { redactedPaths, redactOutcome } from './redact-result.ts'
 import type { ResultCache } from './result-cache.ts'
 
@@ -103,4 +103,35 @@ export function invokeTool(parts: InvokeParts): Stage {
 /** For which texts are rewritten: none waits for those of another. */
 function ownerOf({ tool }: Exchange): string {
   return tool!.tool.tenant ?? tool!.tool.toolSet
+}
+
+const MAX_FAULTS = 5
+
+/**
+ * @param missing says what is wrong with a response that has none
+ * @returns the same reply, or an error of the tool that keeps the text: clients check no structured content of an error
+ */
+function checkedOutput(
+  reply: Reply,
+  validate: NonNullable<CompiledTool['validateOutput']>,
+  missing = 'is not JSON',
+): MaybePromise<Reply> {
+  const { isError, structuredContent } = reply.result
+  if (isError) return reply
+  if (structuredContent === undefined) return withoutStructure(reply, missing)
+  return andThen(validate(structuredContent), outcome => {
+    if (typeof outcome === 'string') return withoutStructure(reply, 'could not be checked in time')
+    if (outcome.length === 0) return reply
+    const faults = outcome.slice(0, MAX_FAULTS).map(({ path, message }) => `${path || '/'} ${message}`)
+    return withoutStructure(reply, `does not match the outputSchema of the tool: ${faults.join('; ')}`)
+  })
+}
+
+function withoutStructure(reply: Reply, reason: string): Reply {
+  const { structuredContent: _, ...result } = reply.result
+  const text = `The call succeeded, but its response ${reason}. The response follows as text.`
+  return {
+    ...reply,
+    result: { ...result, content: [{ type: 'text', text }, ...result.content], isError: true },
+  }
 }
