@@ -35,7 +35,7 @@ export class StdioProcess {
   #reason: string | undefined
   #isOver = false
 
-  /** Its error output goes to that of this process. */
+  /** The error output of the program goes to that of this process. */
   constructor({ command, args, cwd, env }: StdioCommand, events: StdioEvents) {
     this.#events = events
     let over = (_reason: string): void => {}

@@ -47,7 +47,7 @@ export interface RpcFailure {
   /** False: the server did not execute the request, so that repeating it is safe. */
   readonly sent: boolean
   readonly status?: number
-  /** It was never tried, because of a bound of this side: it says nothing about the server. */
+  /** The request was never tried, because of a bound of this side: this says nothing about the server. */
   readonly saturated?: true
 }
 
@@ -67,7 +67,7 @@ export interface RequestOptions {
   readonly maxResponseBytes: number
   /** As of `EgressRequest`. */
   readonly budget?: ByteBudget | undefined
-  /** It ends with the connection, not with a response: it takes no connection of calls. */
+  /** The request ends with the connection, not with a response: it takes no connection of calls. */
   readonly isLasting?: boolean
   /** For parsing one message, nanoseconds; 10 ms. */
   readonly maxParseNs?: number | undefined

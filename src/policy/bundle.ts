@@ -26,7 +26,7 @@ export interface BundleRule {
   /** Within `policies/`. */
   readonly file: string
   readonly line: number
-  /** Its file looks at arguments: while a tool is only being listed, what it says is not known. */
+  /** The file of the rule looks at arguments: while a tool is only being listed, what it says is not known. */
   readonly readsArguments?: boolean
 }
 

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { BANNED, bannedWords, type TextFile } from './language.ts'
+import { BANNED, bannedWords, type TextFile, vagueNames } from './language.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 
@@ -54,4 +54,28 @@ describe('the words', () => {
   ])('are not found in %j', text => {
     expect(bannedWords({ path: 'src/x.ts', text })).toEqual([])
   })
+})
+
+describe('comments and functions of the product', () => {
+  it('name their subject and what they do', () => {
+    const files = trackedFiles().filter(({ path }) => /^(src|console\/src)\/.*\.tsx?$/.test(path))
+    expect(files.length).toBeGreaterThan(500)
+    expect(files.flatMap(vagueNames)).toEqual([])
+  })
+
+  it.each([
+    '/** Of one request. */',
+    '  /** They have no address. */',
+    'function shown(api: Api) {',
+    '  #timed(input: string): string {',
+  ])('are refused: %j', text => {
+    expect(vagueNames({ path: 'src/x.ts', text })).toHaveLength(1)
+  })
+
+  it.each(['/** For one request. */', 'function showApi(api: Api) {', '  if (bounded(x)) return'])(
+    'are accepted: %j',
+    text => {
+      expect(vagueNames({ path: 'src/x.ts', text })).toEqual([])
+    },
+  )
 })

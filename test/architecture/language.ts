@@ -67,3 +67,17 @@ export function bannedWords({ path, text }: TextFile): string[] {
   }
   return found
 }
+
+/** A comment that leaves out what it is about. */
+const WITHOUT_SUBJECT = /\/\*\* (?:Of|They|It|These|Those|Its|Their) /
+/** The name of a function that is a participle alone: it neither says what the function does nor what it returns. */
+const PARTICIPLE =
+  /^\s*(?:export )?(?:static )?(?:async )?(?:function\*? )?\*?#?(?:shown|timed|bounded|responded|decoded|escaped|joined|merged|hashed|masked|sorted|stored|opened|renewed|listed|checked|served|settled|parsed|shortened|described|recorded|granted|built|compared|tightened|indexing|searching|building|changing|counting|recording)\([^)]*\)?.*\{$/
+
+/** @returns `path:line` of each */
+export function vagueNames({ path, text }: TextFile): string[] {
+  return text.split('\n').flatMap((line, at) => {
+    if (WITHOUT_SUBJECT.test(line)) return [`${path}:${at + 1} begins without its subject: ${line.trim()}`]
+    return PARTICIPLE.test(line) ? [`${path}:${at + 1} is a participle alone: ${line.trim()}`] : []
+  })
+}

@@ -286,7 +286,7 @@ export interface Simulation {
     readonly from: string
   }
   readonly request: { readonly method: string; readonly url: string } | null
-  /** Of a list. */
+  /** For a list. */
   readonly tools?: readonly { readonly name: string; readonly tokens: number }[]
   readonly hidden?: readonly { readonly name: string; readonly reasons: readonly Reason[] }[]
   readonly tokens?: number

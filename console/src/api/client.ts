@@ -9,7 +9,7 @@ export class ApiError extends Error {
   readonly code: string
   /** Invalid fields: name and reason. */
   readonly fields: readonly { readonly field: string; readonly message: string }[]
-  /** Of a denial by the policy, when it was logged. */
+  /** For a denial by the policy, when it was logged. */
   readonly decisionId: string | undefined
 
   constructor(status: number, body: unknown) {
@@ -91,7 +91,7 @@ export function control<T>(path: string, options?: RequestOptions): Promise<T> {
   return json(`control/v1/${path}`, options)
 }
 
-/** Of more than 2,000 items a page shows the first, as lists to choose from are not usable beyond. */
+/** For more than 2,000 items a page shows the first, as lists to choose from are not usable beyond. */
 const MAX_PAGES = 20
 
 /** All pages of a list of the control plane as one. @param path may have a query, without `page` and `limit` */

@@ -21,7 +21,7 @@ export function useResource<T>(
   const value = useSignal<T | undefined>(undefined)
   const error = useSignal<Error | undefined>(undefined)
   const running = useRef<AbortController | undefined>(undefined)
-  /** Of the load that runs. */
+  /** For the load that runs. */
   const startedAtMs = useRef<number | undefined>(undefined)
   const latest = useRef(load)
   latest.current = load

@@ -7,7 +7,7 @@ import { nextTheme } from '../state/theme.ts'
 import { Dialog } from './dialog.tsx'
 
 const isHelpOpen = signal(false)
-/** Of `g`: the letter must follow within this time. */
+/** For `g`: the letter must follow within this time. */
 const PREFIX_MS = 1_500
 
 export function Shortcuts({ pages }: { readonly pages: readonly PageEntry[] }) {

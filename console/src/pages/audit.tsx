@@ -19,7 +19,7 @@ interface AuditList {
 
 const LIMIT = 50
 
-/** Of changed resources (AUDITED in src/control-plane/store/audited.ts), and of actions that change none of them, such as a cleared cache. */
+/** For changed resources (AUDITED in src/control-plane/store/audited.ts), and of actions that change none of them, such as a cleared cache. */
 const TYPES = [
   ['', 'Any'],
   ['api', 'API'],

@@ -15,7 +15,7 @@ import { hasControlPlane, may } from '../state/session.ts'
 import { SubscriptionPlans } from './plan-change.tsx'
 
 const EVERY_MS = 5_000
-/** Of the open dialog, which shows seconds. */
+/** For the open dialog, which shows seconds. */
 const DETAIL_EVERY_MS = 1_000
 const DAY_MS = 86_400_000
 /** Less of a window says too little about the rest. */
@@ -38,7 +38,7 @@ function Window({
   readonly label: string
   readonly count: number
   readonly limit: number | null
-  /** Of the window that has passed. */
+  /** For the window that has passed. */
   readonly part: number
 }) {
   if (limit === null)

@@ -17,7 +17,7 @@ export function publicApis(search: string): Promise<List<CatalogApi>> {
   return publicCatalog(`apis${search}`)
 }
 
-/** Those in the catalog of the user's tenant; for a user of every tenant, those of all. @throws ApiError for a visitor */
+/** APIs in the catalog of the user's tenant; for a user of every tenant, those of all. @throws ApiError for a visitor */
 export function tenantApis(search: string): Promise<List<CatalogApi>> {
   return control(`portal/apis${search}`)
 }
@@ -26,7 +26,7 @@ export function publicProducts(search: string): Promise<List<CatalogProduct>> {
   return publicCatalog(`products${search}`)
 }
 
-/** Of the user's tenant; for a user of every tenant, those of all. */
+/** For the user's tenant; for a user of every tenant, those of all. */
 export function tenantProducts(search: string): Promise<List<PortalProduct>> {
   return control(`portal/products${search}`)
 }

@@ -93,7 +93,7 @@ function documentOf(value: unknown): ApiDocument {
 function at(root: Json, reference: string): Json | undefined {
   if (!reference.startsWith('#/')) return undefined
   let found: unknown = root
-  for (const step of decoded(reference.slice(2)).split('/')) {
+  for (const step of decodeFragment(reference.slice(2)).split('/')) {
     const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
     if (!isObject(found) || !Object.hasOwn(found, name)) return undefined
     found = found[name]
@@ -102,7 +102,7 @@ function at(root: Json, reference: string): Json | undefined {
 }
 
 /** A reference is a URI fragment (RFC 6901 §6); one that is not encoded as such is taken as it is written. */
-function decoded(fragment: string): string {
+function decodeFragment(fragment: string): string {
   try {
     return decodeURIComponent(fragment)
   } catch {

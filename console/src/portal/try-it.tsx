@@ -12,7 +12,7 @@ import { type ApiDocument, exampleOf, type Operation, typeOf } from './document.
 import { signInHref } from './sign-in.ts'
 import { bodyText, contentOf } from './trial-body.ts'
 
-/** Of a response that is shown. */
+/** For a response that is shown. */
 const MAX_SHOWN_CHARS = 200_000
 /** Before the name of a header parameter: the server of the portal forwards those that are safe, and no other header of a trial. */
 const PARAMETER_PREFIX = 'x-portal-header-'

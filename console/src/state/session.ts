@@ -21,7 +21,7 @@ interface SessionView {
   readonly version: string
   /** Beside the console, at the same server. */
   readonly has_portal: boolean
-  /** Of the portal; null: the console. */
+  /** For the portal; null: the console. */
   readonly site: { readonly title: string; readonly lead: string; readonly has_logo: boolean } | null
   readonly login: { readonly provider: boolean; readonly demo: readonly string[] }
 }

@@ -5,12 +5,12 @@ export type Theme = 'system' | 'light' | 'dark'
 
 const NAME = 'toolgate-theme'
 
-function stored(): Theme {
+function storedTheme(): Theme {
   const value = localStorage.getItem(NAME)
   return value === 'light' || value === 'dark' ? value : 'system'
 }
 
-export const theme = signal<Theme>(stored())
+export const theme = signal<Theme>(storedTheme())
 
 effect(() => {
   if (theme.value === 'system') delete document.documentElement.dataset.theme

@@ -2,7 +2,7 @@
 /** The entry point of the `toolgate` process: signals, umask, closed pipes, exit code. It defines no command. */
 import { catchStopSignals } from './signals.ts'
 
-/** They create files in DATA_DIR or the embedded database, which only this user may read. */
+/** Commands that create files in DATA_DIR or the embedded database, which only this user may read. */
 const WRITES_DATA = new Set(['serve', 'db', 'audit', 'metering'])
 
 /** The other commands end at a signal by default, or listen for one themselves. */

@@ -65,7 +65,7 @@ async function serve(env: CommandContext['env']): Promise<number> {
   return process.exit(EXIT.ok)
 }
 
-/** Its thread loads on another processor while this thread loads the gateway, which then waits less for its first tools. */
+/** The thread of the compiler loads on another processor while this thread loads the gateway, which then waits less for its first tools. */
 async function startCompiler(): Promise<ToolSetCompiler> {
   const { createCompiler } = await import('../../catalog/sync/compiler.ts')
   const compiler = createCompiler()

@@ -28,7 +28,7 @@ const LISTEN_CAUSES: { readonly [code: string]: string } = {
   EACCES: 'this user may not open the port',
   EADDRINUSE: 'the port is taken',
 }
-/** Their errors with these codes come from sockets. */
+/** System calls whose errors with these codes come from sockets. */
 const SOCKET_CALLS = ['listen', 'bind', 'connect']
 
 export function startFailure(error: unknown, places: Places): string {

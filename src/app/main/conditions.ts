@@ -23,7 +23,7 @@ export class Conditions {
     return [...this.#faults]
   }
 
-  /** Those that have a fault. */
+  /** Parts that have a fault. */
   get parts(): readonly string[] {
     return [...this.#faults.keys()]
   }

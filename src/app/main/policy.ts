@@ -40,7 +40,7 @@ const TRIED_INPUTS = 64
 const recorderOn = new WeakMap<AppContext, DecisionRecorder>()
 
 export interface ControlPolicy extends PlanePolicy {
-  /** Its decisions are not recorded. */
+  /** A policy whose decisions are not recorded. */
   readonly unrecorded: () => PreparedPolicy
   /** undefined with a policy server, which keeps its own bundles. */
   readonly workshop: PolicyWorkshop | undefined

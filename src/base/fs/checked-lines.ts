@@ -55,7 +55,7 @@ async function write(file: FileHandle, line: string): Promise<number> {
 }
 
 export interface CheckedLines {
-  /** Those before the first that is torn (without an end) or altered. */
+  /** The lines before the first that is torn (without an end) or altered. */
   readonly lines: readonly string[]
   readonly fault: 'torn' | 'altered' | undefined
   /** Length of `lines` in the file. */

@@ -158,7 +158,7 @@ function parse(text: string): Holder | undefined {
   }
 }
 
-/** It becomes part of a file name. */
+/** An id becomes part of a file name. */
 function isId(id: unknown): boolean {
   return typeof id === 'string' && /^[\w-]{1,64}$/.test(id)
 }

@@ -5,9 +5,9 @@ import { cleanText, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 
 type Node = { readonly [keyword: string]: unknown }
 
-/** Their values are data, not schemas. */
+/** Keywords whose values are data, not schemas. */
 const DATA = new Set(['enum', 'const', 'default', 'examples', 'required', 'dependentRequired'])
-/** Their members are schemas with names that the author chose. */
+/** Keywords whose members are schemas with names that the author chose. */
 const MAPS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
 
 /** A copy for JSON Schema 2020-12: no invisible characters in titles and descriptions, and no `x-…` keywords; `x-sensitive` becomes `writeOnly`. */

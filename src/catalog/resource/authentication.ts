@@ -27,7 +27,7 @@ export function readAuthentication(parent: ResourceFields): DeclaredAuthenticati
   return fields && readAuthenticationFields(fields)
 }
 
-/** Its fields, and no others that were not read before. */
+/** The fields of an authentication, and no others that were not read before. */
 export function readAuthenticationFields(fields: ResourceFields): DeclaredAuthentication {
   const type = fields.oneOf('type', AUTHENTICATION_TYPES) ?? 'none'
   const secretRef = readReference(fields, 'secretRef')

@@ -33,7 +33,7 @@ export interface ToolSetState {
   /** Why the pending tools are not served. */
   conflict: string | undefined
   syncing: boolean
-  /** It generates no tools: it is disabled or has no document. */
+  /** A tool set that is disabled or has no document generates no tools. */
   idle: boolean
   lastSyncedAt: string | undefined
   /** The previous definitions; undefined = none are stored. */

@@ -216,7 +216,7 @@ export class DocumentCompilations {
     return undefined
   }
 
-  /** Its tenant is the last one now. A newer revision than the compiled one stays due. */
+  /** Makes its tenant the last one in turn. A newer revision than the compiled one stays due. */
   #finish(id: string): void {
     const wanted = this.#wanted.get(id)
     if (wanted === undefined) return

@@ -34,7 +34,7 @@ export interface AuditRepository {
     position: { readonly before?: number | undefined; readonly after?: number | undefined },
     limit: number,
   ): Promise<readonly AuditRecord[]>
-  /** Those of the ids that exist. */
+  /** The ids that exist. */
   known(ids: readonly string[]): Promise<ReadonlySet<string>>
   /** @param locking `lock`: no record is appended until the transaction ends */
   chain(locking?: 'lock' | 'plain'): Promise<AuditChain>

@@ -80,7 +80,7 @@ type NamedApi = Pick<Api, 'id' | 'name' | 'version' | 'status' | 'portalVisibili
 export interface ApiRepository extends Rows<Api, ApiFilter> {
   /** One that another tenant shares with the tenant of the scope and shows in the catalog. */
   findShared(id: string): Promise<Api | undefined>
-  /** Those with these ids, in the order of ids. */
+  /** APIs with these ids, in the order of ids. */
   listByIds(ids: readonly string[], locking?: Locking): Promise<readonly NamedApi[]>
   /** At paths of a tenant, with one of these paths. */
   atPaths(tenantId: string, paths: readonly string[]): Promise<readonly Api[]>
@@ -107,7 +107,7 @@ interface ProductFilter extends Search {
 export interface ProductRepository extends Rows<Product, ProductFilter> {
   /** Keeps the row for the history of its subscriptions, but hides it; its slug is free again. */
   remove(id: string): Promise<void>
-  /** Those that contain the API, locked. */
+  /** Products that contain the API, locked. */
   holding(apiId: string): Promise<readonly Product[]>
 }
 
@@ -130,11 +130,11 @@ export interface SubscriptionRepository extends Rows<Subscription, SubscriptionF
   namesOf(
     subscriptions: readonly Pick<Subscription, 'apiId' | 'productId'>[],
   ): Promise<ReadonlyMap<string, string>>
-  /** Those of an API or product that are not over, locked. */
+  /** Subscriptions to an API or product that are not over, locked. */
   openOf(of: { readonly apiId: string } | { readonly productId: string }): Promise<readonly Subscription[]>
   /** The same of all APIs of a tenant. */
   openOfTenant(tenantId: string): Promise<readonly Subscription[]>
-  /** Those that are due to expire, locked; those locked by another instance are skipped. */
+  /** Subscriptions that are due to expire, locked; those locked by another instance are skipped. */
   due(limit: number): Promise<readonly Subscription[]>
   /** Approved ones that expire within the notice, or within half of their life, and are not announced; locked like those. */
   listExpiring(noticeMs: number, limit: number): Promise<readonly Subscription[]>
@@ -156,7 +156,7 @@ export interface ApiKeyRepository extends Rows<ApiKey, ApiKeyFilter> {
   prefixesOf(subscriptionIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Oldest first, locked. */
   ofSubscription(subscriptionId: string): Promise<readonly ApiKey[]>
-  /** Those of approved subscriptions that expire within the notice, or within half of their life, and are not announced; locked. */
+  /** Keys of approved subscriptions that expire within the notice, or within half of their life, and are not announced; locked. */
   listExpiring(noticeMs: number, limit: number): Promise<readonly ApiKey[]>
   /** Notes that the expiry date of a locked row is announced. Clients do not see it, so `updatedAt` and `revision` stay. */
   noteAnnounced(row: Pick<ApiKey, 'id' | 'tenantId' | 'expiresAt'>): Promise<void>
@@ -173,7 +173,7 @@ export interface ConsumerRepository extends Omit<Rows<Consumer, ConsumerFilter>,
   /** Inserts the consumer unless the subject exists; returns the stored one. */
   ensure(consumer: Consumer): Promise<Consumer>
   bySubject(subject: string): Promise<Consumer | undefined>
-  /** Those of these tenants with these subjects; a subject may be one of several tenants. */
+  /** Names of the consumers of these tenants with these subjects; a subject may be one of several tenants. */
   listNames(
     of: readonly Pick<Consumer, 'tenantId' | 'subject'>[],
   ): Promise<readonly Pick<Consumer, 'tenantId' | 'subject' | 'name'>[]>
@@ -198,7 +198,7 @@ export interface GatewayRepository extends Omit<Rows<GatewayInstance, GatewayFil
   register(id: string, report: GatewayReport): Promise<GatewayInstance>
   /** With its deployments. */
   remove(id: string): Promise<void>
-  /** Those that are not offline. */
+  /** Gateways that are not offline. */
   live(): Promise<readonly GatewayInstance[]>
   /** Notifies every control-plane instance, at commit, to send the gateway its whole snapshot again. */
   requestResync(id: string): Promise<void>
@@ -306,7 +306,7 @@ export interface ShareRows {
     | 'previousHash'
     | 'previousExpiresAt'
   >[]
-  /** Those with an assigned plan, and blocked ones. */
+  /** Consumers with an assigned plan, and blocked ones. */
   readonly consumers: readonly Pick<Consumer, 'tenantId' | 'subject' | 'plan' | 'status'>[]
 }
 

@@ -49,7 +49,7 @@ export interface MergedPage {
 const CURSOR = /^[0-9a-f]{8}:\d{1,15}(?:,[0-9a-f]{8}:\d{1,15}){0,63}$/
 const ID = /^([0-9a-f]{8})-([0-9a-z]{1,11})$/
 
-/** Their times differ: an entry is used for a few seconds. */
+/** Summaries of different times: an entry is used for a few seconds. */
 const MAX_SUMMARIES = 16
 
 export class ProcessCalls {

@@ -7,7 +7,7 @@ import { taskCapabilities } from './mcp/tasks/task-view.ts'
 
 export const TOKEN_OPTIMIZATION = Object.freeze({ supported: true, levels: OPTIMIZATION_LEVELS })
 
-/** Those of every gateway. `prompts` and `resources` are declared although their lists are empty. */
+/** Capabilities of every gateway. `prompts` and `resources` are declared although their lists are empty. */
 const COMMON = Object.freeze({
   tools: { listChanged: true },
   resources: {},

@@ -14,7 +14,7 @@ const MAX_COMPACT_ARGUMENT = 80
 const LONG_TEXT = 1_000
 const NUMBER_FORMATS = new Set(['int32', 'int64', 'float', 'double'])
 const SCHEMA_MAPS = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
-/** Their values are data. */
+/** Keywords whose values are data. */
 const DATA = new Set(['enum', 'const', 'default', 'required', 'dependentRequired', 'examples'])
 
 /** A shorter schema repeats no part often enough for `$defs` to help. */

@@ -82,7 +82,7 @@ export function offeredTools(listing: ToolListing, offer: Offer): OfferedTools {
   return offered
 }
 
-/** Those that are offered, in their order, as the ToolView shows them. */
+/** The tools that are offered, in their order, as the ToolView shows them. */
 export function shownTools<E extends Entry>(entries: readonly E[], offer: Offer): readonly OfferedTool<E>[] {
   const { view } = offer
   const offered = entries.filter(({ tool }) => isOffered(tool, offer))

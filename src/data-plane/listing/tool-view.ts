@@ -121,7 +121,7 @@ const PIECE_CHARS = 64 * 1024
 /** More are sent in several turns. */
 const MAX_SHORT_PIECES = 8
 
-/** It may be interrupted after each tool. */
+/** Yields after each tool. */
 function* makingForm(
   tools: Listing['tools'],
   view: View,

@@ -16,7 +16,7 @@ export interface CallOrigin {
   readonly toolset: string
   readonly access: MeteredAccess
   readonly policyRevision: string
-  /** Its encoded form; filled and read by the meter alone. */
+  /** Encoded form; filled and read by the meter alone. */
   encoded: Uint8Array | undefined
 }
 
@@ -34,7 +34,7 @@ export interface MeteredCall {
   readonly responseBytes: number
   readonly tokensSavedBytes: number
   readonly cacheHit: boolean
-  /** It took a unit of the consumer's quota. */
+  /** The call took a unit of the consumer's quota. */
   readonly counted: boolean
   /** Decision id of the policy decision that refused the call; '' otherwise. */
   readonly decisionId: string

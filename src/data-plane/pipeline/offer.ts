@@ -9,7 +9,7 @@ import { EVERYTHING, type Selection } from './selection.ts'
 export interface Offer {
   /** Without a name that means a view. */
   readonly selection: Selection
-  /** It gives the tools their names and their order; undefined: they have their own. */
+  /** The view that gives the tools their names and their order; undefined: none. */
   readonly view: ViewRules | undefined
   /** A tool must be in each of them. */
   readonly views: readonly ViewRules[]

@@ -5,7 +5,7 @@ import type { SessionStore } from './session-store.ts'
 
 export interface OpenedSessions {
   readonly sessions: SessionStore
-  /** They also sign request states. */
+  /** Keys that also sign request states. */
   readonly keys: KeyRing
   /** Sessions with MCP servers, for the same threads and instances. */
   readonly servers: ServerSessionStore

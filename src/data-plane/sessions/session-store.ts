@@ -120,7 +120,7 @@ export interface SessionStore {
    * not respond, and only it knows whether the stream of the session is open at another instance.
    */
   find(id: string, nowMs: number): MaybePromise<Session | 'unavailable' | undefined>
-  /** Those of the ids that `find` would not find, as far as it is known now; it renews no TTL. */
+  /** The ids that `find` would not find, as far as it is known now; it renews no TTL. */
   findExpired(ids: readonly string[], nowMs: number): MaybePromise<readonly string[]>
   /** Stores the result of `initialize` for a session that a stream had minted before, or another log level. */
   update(id: string, facts: SettledFacts): MaybePromise<void>

@@ -19,7 +19,7 @@ import type { CompiledApi, KeyEntry } from './snapshot.ts'
 interface TenantParts {
   /** In the order of their prefixes. */
   readonly apis: readonly CompiledApi[]
-  /** They have no address. */
+  /** APIs of MCP servers, which have no address. */
   readonly mcpApis: readonly CompiledApi[]
   /** By prefix. */
   readonly keys: ReadonlyMap<string, KeyEntry>
@@ -50,7 +50,7 @@ export class ControlIndexer {
   readonly #parts = new WeakMap<TenantShare, TenantParts>()
   #lastNumber = -1;
 
-  /** It may be interrupted often; the next share is begun after it has ended. */
+  /** Yields often; the next share is begun after it has ended. */
   *indexSteps(control: ControlShare): Generator<void, ControlIndex> {
     if (control === this.#control) return this.#index
     const gone: TenantParts[] = []

@@ -114,7 +114,7 @@ export interface Entitlement {
 /** An API of the control plane, ready to be proxied. */
 export interface CompiledApi {
   readonly id: string
-  /** Its own among the APIs of a snapshot; small, and the same in the next one while the API stays as it is. */
+  /** Unique among the APIs of a snapshot; small, and the same in the next one while the API stays as it is. */
   readonly index: number
   /** Name of the tenant it belongs to. */
   readonly tenant: string
@@ -129,7 +129,7 @@ export interface CompiledApi {
   readonly passthrough?: Passthrough | undefined
   /** Rules of the API for its proxied calls; undefined: none. */
   readonly traffic?: Traffic | undefined
-  /** Those of the rules that concern calls of its upstream, made ready; undefined: none. */
+  /** The rules that concern calls of its upstream, made ready; undefined: none. */
   readonly upstream?: UpstreamRules | undefined
   /** Set where APIs share the prefix: a request header chooses among them. */
   readonly version?: VersionShare | undefined

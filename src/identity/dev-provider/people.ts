@@ -22,7 +22,7 @@ export interface DevAccount extends Grants {
   readonly name: string
 }
 
-/** They exist without any setting. */
+/** Clients that exist without any setting. */
 export const SEEDED_CLIENTS: readonly DevClient[] = [
   {
     id: 'demo-agent',

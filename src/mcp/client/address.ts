@@ -12,7 +12,7 @@ export function serverAddress(
   return { url, transport, headers: [...headers, ...own] }
 }
 
-/** Those beside the headers of one request, which may hold the token of their call. */
+/** Headers beside those of one request, which may hold the token of their call. */
 export function addressHeaders(
   { headers, bearer }: ServerAddress,
   own: readonly string[],

@@ -18,7 +18,7 @@ export interface SessionPlace {
   readonly server: string
 }
 
-/** Its methods never reject. */
+/** A store whose methods never reject. */
 export interface ServerSessionStore {
   get(place: SessionPlace): Promise<ServerSession | 'unavailable' | undefined>
   /**
@@ -31,7 +31,7 @@ export interface ServerSessionStore {
    * @returns true for one of all that ask at the same time: that one ends it at the server; undefined: the store does not respond
    */
   remove(place: SessionPlace, id: string, unusedMs?: number): Promise<boolean | undefined>
-  /** Those of a caller; undefined: the store does not respond. */
+  /** Sessions of a caller; undefined: the store does not respond. */
   list(caller: string): Promise<readonly (readonly [SessionPlace, ServerSession])[] | undefined>
   /** @returns true for one of all that ask for this name within a minute */
   claim(place: SessionPlace, name: string): Promise<boolean>

@@ -15,7 +15,7 @@ import { z } from './zod.ts'
 
 const MAX_RULES = 32
 
-/** They describe the body and the connection, which the gateway handles. */
+/** Headers that describe the body, which the gateway handles. */
 const OF_THE_BODY: ReadonlySet<string> = new Set(['content-length', 'content-encoding'])
 
 /** True for a header of requests that an API may set. @param name in lower case */

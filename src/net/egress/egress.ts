@@ -61,7 +61,7 @@ export interface EgressFailure {
   /** For logs and operators; holds no credential. */
   readonly message: string
   readonly sent: boolean
-  /** It was never sent: the calls or streams of the peer are at their maximum, or every pool is in use for others. It says nothing about the peer. */
+  /** The request was never sent: the calls or streams of the peer are at their maximum, or every pool is in use for others. This says nothing about the peer. */
   readonly saturated?: true
 }
 

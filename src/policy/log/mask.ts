@@ -103,7 +103,7 @@ function maskMembers(
 interface NameVerdict {
   /** The name itself looks like a secret. */
   readonly isSecret: boolean
-  /** It suggests that its value is one. */
+  /** The name suggests that its value is a secret. */
   readonly isSensitive: boolean
 }
 

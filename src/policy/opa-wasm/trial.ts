@@ -55,7 +55,7 @@ export function createBundleTrial(limits: TrialLimits = DEFAULT_LIMITS): BundleT
 
 type Tried = Omit<Extract<TrialMessage, { readonly kind: 'done' }>, 'kind'>
 
-/** Its result names what is wrong with the bundle, or ''. */
+/** A trial whose result names what is wrong with the bundle, or ''. */
 function trial(job: TrialJob, { timeoutMs }: TrialLimits): WorkerJob<TrialMessage, Tried> {
   return {
     message: job,

@@ -228,7 +228,7 @@ export class Workshop implements PolicyWorkshop {
   }
 }
 
-/** It crosses to another thread, where exact numbers would lose their class. */
+/** Without exact numbers, which would lose their class in another thread. */
 function plain(input: unknown): PolicyInput {
   return withDoubles(input) as PolicyInput
 }

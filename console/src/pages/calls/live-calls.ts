@@ -5,7 +5,7 @@ import type { CallRow, Calls } from '../../api/admin-types.ts'
 import { gateway, queryOf } from '../../api/client.ts'
 import type { Tone } from '../../components/text.tsx'
 
-/** Of rows in memory; the oldest are dropped. */
+/** For rows in memory; the oldest are dropped. */
 const MAX_ROWS = 100_000
 const FIRST_ROWS = 200
 const RECONNECT_MS = 2_000

@@ -28,9 +28,9 @@ export interface ClientProfile {
   readonly clientInfo: { readonly name: string; readonly version: string }
   /** Sent at registration; the first is the one the code comes back to. */
   readonly redirectUris: readonly [string, ...string[]]
-  /** It calls from its maker's servers: an address on this machine or in a private network is out of its reach. */
+  /** The client calls from its maker's servers: an address on this machine or in a private network is out of its reach. */
   readonly callsFromTheInternet: boolean
-  /** It calls from a page of this origin; undefined for programs. */
+  /** Origin of the page that calls; undefined for programs. */
   readonly pageOrigin: string | undefined
   /** What counts against `maxNameLength`. @param server the name the user gives the server in the client */
   nameAsCounted(server: string, tool: string): string

@@ -8,7 +8,7 @@ import { authorize } from '../../../data-plane/stages/4-decide/authorize.ts'
 import { listingInput } from '../../../data-plane/stages/shared/policy-input.ts'
 import { subjectKeyOf } from '../../../data-plane/stages/shared/subject-key.ts'
 
-/** They read and refuse, and change nothing outside of the exchange. */
+/** Stages that read and refuse, and change nothing outside of the exchange. */
 const AS_THEY_ARE: ReadonlySet<string> = new Set([
   'bind-session',
   'resolve-tool',

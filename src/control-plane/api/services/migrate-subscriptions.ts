@@ -16,7 +16,7 @@ interface Selection {
 
 interface Migration {
   readonly migrated: readonly Subscription[]
-  /** Their applications have an open subscription to the target, or it is not shared with their tenant. */
+  /** Subscriptions whose applications have an open subscription to the target already, or with whose tenant the target is not shared. */
   readonly skipped: readonly Subscription[]
   /** Number of those that a repeated call would migrate. */
   readonly remaining: number

@@ -63,7 +63,7 @@ export class SilentConnections {
     }
   }
 
-  /** Those of the sessions that execute a query; undefined when the server does not respond to a new connection either. */
+  /** Ids of the sessions that execute a query; undefined when the server does not respond to a new connection either. */
   async #busy(ids: readonly number[]): Promise<ReadonlySet<number> | undefined> {
     const client = new pg.Client({
       ...this.#config,

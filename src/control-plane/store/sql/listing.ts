@@ -36,7 +36,7 @@ export function isRow(
   return sql<SqlBool>`id = ${id} and ${ofTenant} and ${inScope(scope)}`
 }
 
-/** Their missing values come last in both orders; the other columns can use their index. */
+/** Columns whose missing values come last in both orders; the other columns can use their index. */
 const NULLABLE = new Set(['expires_at', 'last_seen_at', 'last_used_at'])
 
 /** One page of a filtered query, with the total number of rows; the order of ids is the order of creation. */

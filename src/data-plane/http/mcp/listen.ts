@@ -74,7 +74,7 @@ interface Wanted {
   readonly resources: readonly { readonly uri: string; readonly entry: CompiledTool }[]
 }
 
-/** Those that the caller may read; each is decided about and counted like a read. */
+/** The resources that the caller may read; each is decided about and counted like a read. */
 async function permittedResources(
   parts: McpParts,
   call: Call,

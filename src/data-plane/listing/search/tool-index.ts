@@ -64,7 +64,7 @@ export class ToolIndex {
     this.#frequencies = frequencies
   }
 
-  /** It may be interrupted after each tool. */
+  /** Yields after each tool. */
   static *buildSteps(tools: readonly CompiledTool[]): Generator<void, ToolIndex> {
     const count = Math.max(1, Math.ceil(tools.length / PART_SIZE))
     const parts = Array.from({ length: count }, (): Part => ({ texts: emptyTexts(), entries: [] }))

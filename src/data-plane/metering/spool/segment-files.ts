@@ -38,7 +38,7 @@ export function removeSegment(directory: string, key: string): void {
   unlinkSync(join(directory, segmentFile(key, true)))
 }
 
-/** Its events were synced before, and an error leaves the descriptor closed as well. */
+/** The events were synced before, and an error leaves the descriptor closed as well. */
 export function closeSegment(file: number): void {
   try {
     closeSync(file)

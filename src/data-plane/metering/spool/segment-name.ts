@@ -5,7 +5,7 @@ export interface SegmentName {
   readonly key: string
   /** File of the file. */
   readonly file: string
-  /** Its writer may append. */
+  /** The writer may append. */
   readonly growing: boolean
   /** 16 hex digits; see `newWriterName`. */
   readonly writer: string

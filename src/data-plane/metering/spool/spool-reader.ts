@@ -31,7 +31,7 @@ const READ_BYTES = 1024 * 1024
 
 interface Place {
   at: number
-  /** It has been read to its end and does not grow. */
+  /** The segment has been read to its end and does not grow. */
   finished: boolean
 }
 

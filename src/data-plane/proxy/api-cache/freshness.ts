@@ -37,7 +37,7 @@ function secondsOf(directives: Directives, name: string): number | undefined {
 export interface Storable {
   /** Seconds from its receipt in which it may be used without asking; 0: never. */
   readonly freshSecs: number
-  /** Its age when it was received. */
+  /** Age when the response was received. */
   readonly ageSecs: number
   /** Names, in lower case, of request headers that must have the same values. */
   readonly varies: readonly string[]

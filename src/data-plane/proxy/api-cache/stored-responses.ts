@@ -8,7 +8,7 @@ export interface StoredResponse {
   readonly headers: readonly string[]
   readonly body: Uint8Array
   readonly receivedAtMs: number
-  /** Its age when it was received. */
+  /** Age when the response was received. */
   readonly ageSecs: number
   /** From its receipt. */
   readonly freshSecs: number
@@ -23,7 +23,7 @@ interface Entry extends StoredResponse {
 /** The responses of one address. */
 interface Place {
   readonly key: string
-  /** Those of its API. */
+  /** Places of its API. */
   readonly places: Map<string, Place>
   /** Request headers that distinguish its variants; those of the response that came last. */
   varies: readonly string[]

@@ -16,7 +16,7 @@ import { type Caller, type Decided, keyData, type Reserved } from './thread-mess
 
 /** How often the calls decided here are reported. */
 const REPORT_MS = 50
-/** They are reported at once when this share of the last lease, or less, is left. */
+/** Reports are sent at once when this share of the last lease, or less, is left. */
 const PREFETCH = 0.4
 /** The other thread requests a new lease when a denial ends; after this delay it can be asked again. */
 const RETRY_MS = 2

@@ -69,7 +69,7 @@ export function listTools(): Stage {
   }
 }
 
-/** It may be interrupted after each decision. */
+/** Yields after each decision. */
 function* decisions(
   exchange: Exchange,
   entries: readonly CompiledTool[],

@@ -37,7 +37,7 @@ export class UsageCounter {
   #keysUsed = new Map<string, Date>()
   #consumersSeen = new Map<string, { readonly tenant: string; readonly subject: string; readonly at: Date }>()
   #seen = new WeakMap<Principal, Seen>()
-  /** Those of `#usage` that belong to one day, by subscription. */
+  /** The part of `#usage` that belongs to one day, by subscription. */
   #ofDay = new Map<string, SubscriptionUse>()
   #dayNumber = -1
 

@@ -19,7 +19,7 @@ export type List = 'tools.list' | 'resources.list' | 'prompts.list'
 
 /** Timing key of `timingInput`. */
 export const TIMING_KEY = -6
-/** Those of the admin API count down from here. */
+/** Numbers of the admin API count down from here. */
 const FIRST_ADMIN = -16
 const KEY_OF_ADMIN = Object.fromEntries(
   Object.keys(ADMIN_RESOURCES).map((resource, at) => [resource, FIRST_ADMIN - at]),

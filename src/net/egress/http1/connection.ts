@@ -18,11 +18,11 @@ export interface PreparedRequest {
 export interface ConnectionOwner {
   /** The connection can carry a next request. */
   idle(connection: Http1Connection): void
-  /** It is closed, or will be; called once. */
+  /** The connection is closed, or will be; called once. */
   gone(connection: Http1Connection): void
-  /** It has ended before the request was written to it; the peer has seen nothing of it. Called after `gone`, once for a request. */
+  /** The connection has ended before the request was written to it; the peer has seen nothing of it. Called after `gone`, once for a request. */
   giveBack(request: PreparedRequest): void
-  /** Its request was taken back after it had waited long for a first byte. */
+  /** The request was taken back after it had waited long for a first byte. */
   silent(): void
   /** How long it may idle, ms; `declaredMs` is what the peer announced. Zero or less: not at all. */
   idleMs(declaredMs: number | undefined): number

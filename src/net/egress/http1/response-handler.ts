@@ -48,7 +48,7 @@ export interface OutgoingRequest {
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | null
 }
 
-/** Its `code` is one that `failureOf` reads. */
+/** An error whose `code` `failureOf` reads. */
 export class Http1Error extends Error {
   readonly code: string
 

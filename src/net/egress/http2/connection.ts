@@ -7,7 +7,7 @@ import { type ExchangeOwner, Http2Error, Http2Exchange, type StreamRequest } fro
 export interface Http2Owner {
   /** The peer has sent its settings: it can carry requests. */
   ready(connection: Http2Connection): void
-  /** It takes no more requests; called once. `error` when the peer never sent its settings. */
+  /** The connection takes no more requests; called once. `error` when the peer never sent its settings. */
   gone(connection: Http2Connection, error: Error | undefined): void
   /** A stream has ended. */
   handleRelease(): void

@@ -13,11 +13,11 @@ export interface StreamRequest {
   readonly request: OutgoingRequest
   readonly headers: OutgoingHttpHeaders
   readonly handler: ResponseHandler
-  /** It was refused before: once more is enough. */
+  /** The request was refused before: once more is enough. */
   isRepeated: boolean
 }
 
-/** Its `code` is one that `failureOf` reads. */
+/** An error whose `code` `failureOf` reads. */
 export class Http2Error extends Error {
   readonly code: string
 

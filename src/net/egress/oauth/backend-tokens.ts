@@ -18,7 +18,7 @@ import type { ConnectionPlace, UserTokens } from './user-tokens.ts'
 
 /** The caller, where each one has its own token. */
 export interface TokenCaller {
-  /** Its access token, verified; '' when it showed none. It is sent to the token endpoint only. */
+  /** The access token of the caller, verified; '' when the caller showed none. It is sent to the token endpoint only. */
   readonly subjectToken: string
   /** Unix ms. */
   readonly expiresAtMs: number

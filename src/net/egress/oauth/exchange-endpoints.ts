@@ -16,7 +16,7 @@ export function exchangeUrl(text: string): string | undefined {
 
 /** What is known of the issuer; a `TokenVerifier` has it. */
 interface Issuer {
-  /** Its discovery document has been read. */
+  /** The discovery document has been read. */
   readonly ready: boolean
   readonly tokenEndpoint?: string | undefined
 }

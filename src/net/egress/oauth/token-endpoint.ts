@@ -26,7 +26,7 @@ export interface TokenFault {
   readonly connectUrl?: string
   /** `refused` because what the token was requested with has ended, not because the client is wrong. */
   readonly isGrantOver?: boolean
-  /** Of the response; absent without one. */
+  /** Status of the response; absent without one. */
   readonly status?: number
   /** Why there was no response, with the address: for operators alone. */
   readonly detail?: string

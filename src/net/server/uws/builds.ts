@@ -5,7 +5,7 @@ export interface NativeBuild {
   readonly package: string
   /** Where its addons are, relative to the folder of the file that `require` resolves. */
   readonly folder: string
-  /** Its parser verifies the framing of chunked bodies and responds to malformed heads. */
+  /** The parser verifies the framing of chunked bodies and responds to malformed heads. */
   readonly isStrict: boolean
   /** What the system has to bring, for the message when the build does not load. */
   readonly needs: string

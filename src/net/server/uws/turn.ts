@@ -48,7 +48,7 @@ export class UwsTurn implements Watched {
   #inCallback = true
   #state: 'open' | 'responded' | 'gone' = 'open'
   #abortListener: (() => void) | undefined
-  /** Those after the first one. */
+  /** Listeners after the first one. */
   #moreAbortListeners: (() => void)[] | undefined
   #endListeners: (() => void)[] | undefined
   /** For a response that is held whole. */

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { CodeMirror, Mark } from './code-mirror.ts'
 
 export interface CodeEditorProps {
-  /** Of the input, for completion. */
+  /** For the input, for completion. */
   readonly schema: object
   readonly path: string
   /** Read when the path changes. */

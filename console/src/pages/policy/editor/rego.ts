@@ -48,7 +48,7 @@ function tokenOf(stream: StringStream, state: State): string | null {
   return 'operator'
 }
 
-/** Of the input, as JSON schema. */
+/** For the input, as JSON schema. */
 export interface Schema {
   readonly type?: string | readonly string[]
   readonly description?: string
