@@ -1,8 +1,8 @@
-/** `npm run structure`: draws the folders of `src` and the imports between them, and counts imports that point up and cycles of files. */
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+/** `npm run structure`: draws the folders of `src` and the imports between them, and counts imports that point up and cycles of files, by the rules of test/architecture. */
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import ts from 'typescript'
+import { importsHaveNoCycle, importsPointDown } from '../test/architecture/rules.ts'
+import { readSources, target } from '../test/architecture/source-files.ts'
 
 const { values } = parseArgs({
   options: {
@@ -18,75 +18,29 @@ if (values.help) {
   process.exit(0)
 }
 
-const src = join(values.root, 'src')
-const files = new Map(
-  readdirSync(src, { recursive: true, encoding: 'utf8' })
-    .filter(file => file.endsWith('.ts'))
-    .map(file => [file, readFileSync(join(src, file), 'utf8')]),
-)
-const folderOf = file => (file.includes('/') ? file.split('/')[0] : '.')
-const importsOf = new Map(
-  [...files].map(([file, text]) => {
-    const found = ts.preProcessFile(text).importedFiles.map(({ fileName }) => fileName)
-    const local = found
-      .filter(name => name.startsWith('.'))
-      .map(name => relative(src, join(src, dirname(file), name)))
-    return [file, local.filter(name => files.has(name))]
-  }),
-)
+const files = readSources(join(values.root, 'src')).filter(({ path }) => path.endsWith('.ts'))
+const known = new Set(files.map(({ path }) => path))
+const folderOf = path => (path.includes('/') ? path.split('/')[0] : '.')
 
-/** Folder → lines, files and imports of other folders. */
+/** Folder → files, lines, and imports of other folders. */
 const folders = {}
-for (const [file, text] of files) {
-  folders[folderOf(file)] ??= { files: 0, lines: 0, imports: {} }
-  const folder = folders[folderOf(file)]
+for (const file of files) {
+  folders[folderOf(file.path)] ??= { files: 0, lines: 0, imports: {} }
+  const folder = folders[folderOf(file.path)]
   folder.files++
-  folder.lines += text.split('\n').length - 1
-  for (const target of importsOf.get(file)) {
-    const other = folderOf(target)
-    if (other !== folderOf(file)) folder.imports[other] = (folder.imports[other] ?? 0) + 1
+  folder.lines += file.lines
+  for (const specifier of file.imports) {
+    const to = specifier.startsWith('.') ? target(file, specifier) : undefined
+    const other = known.has(to) ? folderOf(to) : folderOf(file.path)
+    if (other !== folderOf(file.path)) folder.imports[other] = (folder.imports[other] ?? 0) + 1
   }
-}
-
-/** Both folders import each other: one of the two directions points up. The smaller number counts. */
-const upward = Object.entries(folders).flatMap(([from, { imports }]) =>
-  Object.entries(imports)
-    .filter(([to, count]) => {
-      const back = folders[to].imports[from] ?? 0
-      return count < back || (count === back && from < to)
-    })
-    .map(([to, count]) => ({ from, to, count })),
-)
-
-/** Groups of files that import each other (Tarjan 1972). */
-function cycles() {
-  const found = []
-  const state = new Map()
-  const stack = []
-  const visit = file => {
-    const own = { index: state.size, low: state.size, onStack: true }
-    state.set(file, own)
-    stack.push(file)
-    for (const target of importsOf.get(file)) {
-      const known = state.get(target)
-      if (known === undefined) own.low = Math.min(own.low, visit(target).low)
-      else if (known.onStack) own.low = Math.min(own.low, known.index)
-    }
-    if (own.low !== own.index) return own
-    const group = stack.splice(stack.indexOf(file))
-    for (const member of group) state.get(member).onStack = false
-    if (group.length > 1) found.push(group)
-    return own
-  }
-  for (const file of files.keys()) if (!state.has(file)) visit(file)
-  return found
 }
 
 const result = {
   folders,
   arrows: Object.values(folders).reduce((sum, { imports }) => sum + Object.keys(imports).length, 0),
-  upward,
-  cycles: cycles(),
+  upward: importsPointDown(files),
+  cycles: importsHaveNoCycle(files),
 }
 if (values.json) process.stdout.write(`${JSON.stringify(result, undefined, 2)}\n`)
 else {
@@ -98,7 +52,7 @@ else {
   )
   process.stdout.write(`flowchart TD\n${[...names, ...arrows].join('\n')}\n`)
   process.stderr.write(
-    `${Object.keys(folders).length} folders, ${result.arrows} arrows, ${upward.length} of them up, ${result.cycles.length} cycles of files\n`,
+    `${Object.keys(folders).length} folders, ${result.arrows} arrows, ${result.upward.length} imports up, ${result.cycles.length} cycles of files\n`,
   )
 }
 

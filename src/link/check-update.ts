@@ -6,6 +6,8 @@ import { planShare, tenantShare } from './share-schema.ts'
 /** A digest; see `versionOf`. */
 const VERSION = /^[0-9a-f]{64}$/
 const ITEMS_PER_STEP = 64
+const PLANS = z.array(planShare)
+const IDS = z.array(z.string())
 
 /** Unknown fields are ignored, because the control plane may be newer. It may be interrupted: an update may hold 50,000 subscriptions. @returns the path of the first faulty field and its fault */
 export function* checkingUpdate(update: unknown): Generator<void, string | undefined> {
@@ -15,9 +17,9 @@ export function* checkingUpdate(update: unknown): Generator<void, string | undef
   if (base !== null && !isVersion(base)) return 'base is neither null nor a SHA-256 digest in hex'
   if (base === null && plans === undefined) return 'plans is missing; it is required when base is null'
   return (
-    (plans === undefined ? undefined : faultOf(z.array(planShare), plans, 'plans')) ??
+    (plans === undefined ? undefined : faultOf(PLANS, plans, 'plans')) ??
     (yield* checkingList(tenants, tenantShare, 'tenants')) ??
-    faultOf(z.array(z.string()), removed, 'removed')
+    faultOf(IDS, removed, 'removed')
   )
 }
 

@@ -1,22 +1,6 @@
-/** The defaults and faults of the fields by which gateways reach the MCP server of an API, and the name of the tenant's secret. */
+/** The faults of the fields by which gateways reach the MCP server of an API, and the name of the tenant's secret. */
 import type { McpUpstream } from './schema/mcp-upstream.ts'
 import { OAUTH_TYPES } from './tool.ts'
-
-export const DEFAULT_MCP_UPSTREAM: McpUpstream = Object.freeze({
-  transport: 'auto',
-  session: 'per-caller',
-  authentication: Object.freeze({
-    type: 'none',
-    secret: null,
-    header: null,
-    tokenUrl: null,
-    clientId: null,
-    clientAuthentication: 'basic',
-    scope: null,
-    audience: null,
-    resource: null,
-  } as const),
-})
 
 /** A tenant names keys of this secret only, so that it never gets the secret of another tenant or of the platform. */
 export function secretOfTenant(tenantName: string): string {

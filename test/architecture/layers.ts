@@ -188,7 +188,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/data-plane': 31709,
   'src/example': 1447,
   'src/identity': 1945,
-  'src/link': 1068,
+  'src/link': 1070,
   'src/mcp': 3157,
   'src/model': 4129,
   'src/net': 8914,

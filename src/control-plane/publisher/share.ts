@@ -10,8 +10,8 @@ import type {
   TenantShare,
 } from '../../link/share-schema.ts'
 import { aliasPath, publicPath, toolPrefixOf } from '../../model/api.ts'
-import { DEFAULT_MCP_UPSTREAM } from '../../model/mcp-upstream.ts'
 import type { Plan, PlanRecord } from '../../model/plan.ts'
+import { DEFAULT_MCP_UPSTREAM } from '../../model/schema/mcp-upstream.ts'
 import { subscriberOf } from '../../model/subscription.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ShareRows } from '../store/repositories.ts'

@@ -1,8 +1,7 @@
 /** Indexes the share of the control plane for requests: its APIs, keys, tenants and lists of tools. */
 
 import { visitSteps } from '../../base/async/slices.ts'
-import type { ControlShare } from '../../link/control-share.ts'
-import { apisOfSubscription, EMPTY_SHARE } from '../../link/control-share.ts'
+import { apisOfSubscription, type ControlShare, EMPTY_SHARE } from '../../link/control-share.ts'
 import type {
   ApiShare,
   DeprecationShare,

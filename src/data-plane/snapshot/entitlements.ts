@@ -7,8 +7,7 @@ import type { SnapshotDocument } from '../../link/document.ts'
 import type { SubscriptionShare, TenantShare } from '../../link/share-schema.ts'
 import { DEFAULT_LIMITS, type Plan, type PlanRule } from '../../model/plan.ts'
 import type { Principal } from '../../model/principal.ts'
-import type { SubscriptionFault } from '../../model/subscription.ts'
-import { limitsOf } from '../../model/subscription.ts'
+import { limitsOf, type SubscriptionFault } from '../../model/subscription.ts'
 import type { Entitlement, PlanChoice, Snapshot } from './snapshot.ts'
 
 type Entitlements = Pick<

@@ -2,7 +2,7 @@
 import type { AuthenticationType } from '../tool.ts'
 import { httpUrl, shaped, textField, word } from './fields.ts'
 import { governed } from './governed.ts'
-import type { ModelOf } from './names.ts'
+import { type ModelOf, toModel } from './names.ts'
 import { z } from './zod.ts'
 
 /** Types that need no page of a user. */
@@ -73,3 +73,6 @@ export const mcpUpstream = z
   })
 
 export type McpUpstream = ModelOf<typeof mcpUpstream>
+
+/** For an API whose owner declares none. */
+export const DEFAULT_MCP_UPSTREAM: McpUpstream = toModel(mcpUpstream, mcpUpstream.parse({}))

@@ -9,27 +9,30 @@ const MAX_RETRY_DELAY_MS = 30_000
 const MIN_OPEN_MS = 100
 const MAX_OPEN_MS = 600_000
 
+function statuses(status: z.ZodType<number>) {
+  return z
+    .array(status)
+    .max(MAX_STATUSES, `must have at most ${MAX_STATUSES} statuses.`)
+    .default([])
+    .openapi({ title: 'Statuses' })
+}
+
 export const retry = z
   .strictObject({
     max_attempts: count(2, 5).default(2).openapi({
       title: 'Maximum attempts',
       description: 'Maximum number of attempts, including the first.',
     }),
-    statuses: z
-      .array(
-        count(100, 599).refine(
-          status => RETRY_STATUSES.includes(status),
-          `must be one of ${RETRY_STATUSES.join(', ')}.`,
-        ),
-      )
-      .max(MAX_STATUSES, `must have at most ${MAX_STATUSES} statuses.`)
-      .default([])
-      .openapi({
-        title: 'Statuses',
-        description:
-          'Response statuses after which the gateway retries. The gateway also retries after failed connections.',
-        example: [502, 503],
-      }),
+    statuses: statuses(
+      count(100, 599).refine(
+        status => RETRY_STATUSES.includes(status),
+        `must be one of ${RETRY_STATUSES.join(', ')}.`,
+      ),
+    ).openapi({
+      description:
+        'Response statuses after which the gateway retries. The gateway also retries after failed connections.',
+      example: [502, 503],
+    }),
     methods: methods().nullable().default(null).openapi({
       title: 'Methods',
       description: 'Methods that the gateway retries; null: GET, OPTIONS, PUT and DELETE. GET includes HEAD.',
@@ -74,16 +77,11 @@ export const circuitBreaker = z
       title: 'Maximum open time in ms',
       description: 'Each failed probe doubles the time for which the circuit is open, up to this value.',
     }),
-    statuses: z
-      .array(count(400, 599))
-      .max(MAX_STATUSES, `must have at most ${MAX_STATUSES} statuses.`)
-      .default([])
-      .openapi({
-        title: 'Statuses',
-        description:
-          'Response statuses that count as failures. Failed connections and timeouts also count as failures.',
-        example: [500, 503],
-      }),
+    statuses: statuses(count(400, 599)).openapi({
+      description:
+        'Response statuses that count as failures. Failed connections and timeouts also count as failures.',
+      example: [500, 503],
+    }),
   })
   .refine(rule => isWithin(rule.open_ms, rule.max_open_ms, MIN_OPEN_MS), {
     path: ['open_ms'],

@@ -173,7 +173,7 @@ export function resourcesOf(tree: ConfigurationTree): TreeResource[] {
 }
 
 /** The fields of an API in a configuration. */
-export const apiShape = z.object({ ...apiWithoutPath, status: word(API_STATUSES) }).omit({ spec: true })
+export const apiShape = api.omit({ spec: true })
 
 export function apiResource(
   tenantName: string,

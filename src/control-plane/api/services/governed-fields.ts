@@ -1,8 +1,8 @@
 /** The fields of APIs and products that not every member of a tenant may change, and the question to the policy about a change of them. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Api } from '../../../model/api.ts'
-import { DEFAULT_MCP_UPSTREAM } from '../../../model/mcp-upstream.ts'
 import type { Product } from '../../../model/product.ts'
+import { DEFAULT_MCP_UPSTREAM } from '../../../model/schema/mcp-upstream.ts'
 import { Problem } from '../http/problem.ts'
 
 /** Asks the policy about a further action on a resource of the tenant. @throws Problem forbidden, unavailable */

@@ -28,12 +28,12 @@ export function invokeProxy(parts: ProxiedUpstreams): Stage {
     run(exchange) {
       const { operation } = exchange
       if (operation.action !== 'proxy') return undefined
-      return exchange.cancellation.cancelled ? refuse('cancelled') : timeCall(exchange, operation.api, parts)
+      return exchange.cancellation.cancelled ? refuse('cancelled') : sendCall(exchange, operation.api, parts)
     },
   }
 }
 
-async function timeCall(exchange: Exchange, api: CompiledApi, parts: ProxiedUpstreams): Promise<Final> {
+async function sendCall(exchange: Exchange, api: CompiledApi, parts: ProxiedUpstreams): Promise<Final> {
   const startedAt = performance.now()
   const proxied = exchange.transport.proxied!
   exchange.backendSpanId = newSpanId()
