@@ -23,11 +23,15 @@ function mapped(properties) {
   return Object.fromEntries(Object.entries(properties).map(([name, schema]) => [name, plain(schema)]))
 }
 
+/** @returns the schema of the spec in the newest version of a definition */
+export function specOf(definition) {
+  return definition.spec.versions.at(-1).schema.openAPIV3Schema.properties.spec
+}
+
 /** @returns the JSON Schema of the newest version of a definition */
 export function editorSchema(definition) {
   const { group, names, versions } = definition.spec
-  const { name, schema } = versions.at(-1)
-  const { spec } = schema.openAPIV3Schema.properties
+  const { name } = versions.at(-1)
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: `${names.kind} of Toolgate`,
@@ -37,7 +41,7 @@ export function editorSchema(definition) {
       apiVersion: { const: `${group}/${name}` },
       kind: { const: names.kind },
       metadata: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
-      spec: plain(spec),
+      spec: plain(specOf(definition)),
       status: { type: 'object' },
     },
   }

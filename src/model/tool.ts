@@ -136,6 +136,11 @@ export function isPerCaller({ type }: Pick<BackendAuthentication, 'type'>): bool
   return type === 'token_exchange' || type === 'authorization_code'
 }
 
+/** Characters of the name of a tool. */
+export const MAX_NAME_LENGTH = 64
+/** The least that a ToolSet may set as maximum: a hash, and enough of the name to recognize it. */
+export const MIN_NAME_LENGTH = 24
+
 export const TASK_SUPPORT = ['optional', 'required'] as const
 export type TaskSupport = (typeof TASK_SUPPORT)[number]
 

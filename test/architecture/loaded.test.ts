@@ -37,6 +37,8 @@ function reachedFrom(entry: string): ReadonlyMap<string, string> {
 
 /** The chain to a module, or to a part of a package such as `hono/cors`. */
 function chainTo(module: string, reached: ReadonlyMap<string, string>): string | undefined {
+  // a part of a fortieth of the size, which reads resources
+  if (module === 'zod') return reached.get(module)
   for (const [name, chain] of reached) if (name === module || name.startsWith(`${module}/`)) return chain
   return undefined
 }

@@ -1,10 +1,8 @@
 /** Makes names for tools, prompts and arguments, limits their length, and makes names of operations unique. */
 import { createHash } from 'node:crypto'
+import { MAX_NAME_LENGTH } from '../../model/tool.ts'
 import type { ToolNaming } from '../../model/tool-set.ts'
 
-export const MAX_NAME_LENGTH = 64
-/** A hash, and enough of the name to recognize it. */
-export const MIN_NAME_LENGTH = 24
 /**
  * Longer names are too long for some clients: most allow 64 characters, some 60, with what they add. That is the name they gave the
  * server, and `mcp_` or `mcp__…__`.

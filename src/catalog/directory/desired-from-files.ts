@@ -1,8 +1,9 @@
 /** Turns the contents of resource files into desired tool sets, tools and views, with faults. A `ReferenceReader` reads the credentials. */
+
+import { faultText } from '../../model/resource-fault.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { Desired, DesiredToolSet, UnusableResource } from '../desired.ts'
-import { faultText } from '../resource/fields.ts'
 import type { ToolResource } from '../resource/tool-resource.ts'
 import { type ManualTool, withCredential } from '../sync/manual-tool.ts'
 import { keyOf, type ResourceName } from '../sync/resource-key.ts'

@@ -1,6 +1,7 @@
 /** Turns objects of the cluster into desired tool sets, tools and views, with faults. */
+
+import { faultText } from '../../model/resource-fault.ts'
 import type { Desired, DesiredToolSet, UnusableResource } from '../desired.ts'
-import { faultText } from '../resource/fields.ts'
 import { readResource } from '../resource/resource.ts'
 import { type ManualTool, withCredential } from '../sync/manual-tool.ts'
 import { keyOf } from '../sync/resource-key.ts'

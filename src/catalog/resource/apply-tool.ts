@@ -3,13 +3,13 @@
 import { isObject } from '../../base/json/is-object.ts'
 import type { ObjectSchema } from '../../base/json/json-schema.ts'
 import { asExactTool, asPlainTool } from '../../model/exact-tool.ts'
+import type { ResourceFault } from '../../model/resource-fault.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate, Tool } from '../../model/tool.ts'
 import { DEFAULT_TIMEOUT_MS, type DeclaredAuthentication, tenantOfNamespace } from '../../model/tool-set.ts'
 import { annotationsOf, isDestructive } from '../compile/annotations.ts'
 import { placeholdersOf } from '../compile/parameters.ts'
 import { resolvedAuthentication } from '../compile/security.ts'
 import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
-import type { ResourceFault } from './fields.ts'
 import type { ToolResource } from './tool-resource.ts'
 
 /** The tool set name of tools without a tool set. */

@@ -1,7 +1,7 @@
 /** Fills `${NAME}` placeholders in texts of a resource from a given map, and reports unknown names. */
 import { isObject } from '../../base/json/is-object.ts'
+import type { ResourceFault } from '../../model/resource-fault.ts'
 import { type Dict, put } from '../compile/dict.ts'
-import type { ResourceFault } from './fields.ts'
 
 /** An inline OpenAPI document is not changed: `${…}` in it is literal. */
 const VERBATIM = 'spec.openAPISpec.inline'

@@ -1,12 +1,13 @@
 /** Reads the envelope of a resource, and passes its spec to the reader of its kind. */
 
 import { isObject } from '../../base/json/is-object.ts'
+import type { ResourceFault } from '../../model/resource-fault.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { tenantOfNamespace } from '../../model/tool-set.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import { type Dict, own, text } from '../compile/dict.ts'
-import { type ResourceFault, ResourceFields } from './fields.ts'
 import type { ResourceMeta } from './resource-meta.ts'
+import { SpecPart } from './spec-rules.ts'
 import { readTool, type ToolResource } from './tool-resource.ts'
 import { readToolSet } from './tool-set-resource.ts'
 import type { ToolTarget } from './tool-target.ts'
@@ -30,6 +31,7 @@ export type ResourceResult =
     }
 
 const KINDS = ['ToolSet', 'Tool', 'ToolView'] as const
+const FIELDS = ['apiVersion', 'kind', 'metadata', 'spec', 'status']
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/
 const TOOL_NAME = /^[A-Za-z0-9_.-]{1,64}$/
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/
@@ -45,83 +47,96 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
     }
     return { ok: false, faults: [fault], kind: undefined, meta: undefined, target: undefined }
   }
-  const root = new ResourceFields('', value, faults)
-  const apiVersion = root.raw('apiVersion')
-  if (apiVersion !== `${apiGroup}/v1alpha1`) {
+  const root = new SpecPart(value, '', faults)
+  const apiVersion = root.get('apiVersion')
+  if (apiVersion !== `${apiGroup}/v1alpha1`)
     root.fault('apiVersion', `is ${show(apiVersion)}`, hint(value) ?? `write ${apiGroup}/v1alpha1`)
-  }
-  const kind = root.oneOf('kind', KINDS)
-  if (!root.has('kind')) root.fault('kind', 'is missing', `write ${KINDS.join(', ')}`)
+  const kind = KINDS.find(one => one === root.get('kind'))
+  if (kind === undefined)
+    root.fault('kind', `is ${show(root.get('kind'))}`, `write one of ${KINDS.join(', ')}`)
   const meta = readMeta(root, kind === 'Tool' || kind === undefined, apiGroup)
-  root.raw('status')
-  const spec = root.object('spec')
-  if (!root.has('spec')) root.fault('spec', 'is missing', 'write the fields of the resource under spec')
-  root.close()
-  if (kind !== undefined && meta !== undefined && spec !== undefined) {
-    const resource = readSpec(kind, meta, spec)
-    if (faults.length === 0) return { ok: true, resource }
+  const spec = root.get('spec')
+  if (spec === undefined) root.fault('spec', 'is missing', 'write the fields of the resource under spec')
+  else if (!isObject(spec)) root.fault('spec', 'is not an object', 'write an object')
+  for (const name of root.names)
+    if (!FIELDS.includes(name))
+      root.fault(
+        name.slice(0, 60),
+        'is not a known field',
+        `correct or remove the field; allowed fields: ${FIELDS.join(', ')}`,
+      )
+  if (kind !== undefined && meta !== undefined && isObject(spec)) {
+    const resource = readSpec(kind, meta, spec, faults)
+    if (resource !== undefined) return { ok: true, resource }
   }
   return { ok: false, faults, kind, meta, target: targetOf(root, kind, meta) }
 }
 
 /** A resource whose kind cannot be read may be a Tool; without a name, it is a file of another sort. */
 function targetOf(
-  root: ResourceFields,
+  root: SpecPart,
   kind: string | undefined,
   meta: ResourceMeta | undefined,
 ): ToolTarget | undefined {
   if (kind === 'ToolSet' || kind === 'ToolView') return undefined
   if (meta !== undefined) return { namespace: meta.namespace, name: meta.name }
   if (kind === undefined) return undefined
-  const metadata = root.raw('metadata')
+  const metadata = root.part('metadata')
   const read = (field: string, pattern: RegExp): string | undefined => {
-    const value = isObject(metadata) ? text(own(metadata, field)) : undefined
+    const value = text(metadata.get(field))
     return value !== undefined && pattern.test(value) ? value : undefined
   }
   return { namespace: read('namespace', NAMESPACE), name: read('name', TOOL_NAME) }
 }
 
-function readSpec(kind: Resource['kind'], meta: ResourceMeta, spec: ResourceFields): Resource {
+function readSpec(
+  kind: Resource['kind'],
+  meta: ResourceMeta,
+  spec: Dict,
+  faults: ResourceFault[],
+): Resource | undefined {
   switch (kind) {
     case 'ToolSet':
-      return { kind, value: readToolSet(meta, spec) }
+      return resourceOf(kind, readToolSet(meta, spec, faults))
     case 'Tool':
-      return { kind, value: readTool(meta, spec) }
+      return resourceOf(kind, readTool(meta, spec, faults))
     case 'ToolView':
-      return { kind, value: readToolView(meta, spec) }
+      return resourceOf(kind, readToolView(meta, spec, faults))
   }
 }
 
-function readMeta(root: ResourceFields, isTool: boolean, apiGroup: string): ResourceMeta | undefined {
-  const metadata = root.object('metadata')
-  if (metadata === undefined) {
-    if (!root.has('metadata')) root.fault('metadata', 'is missing', 'write name and namespace')
+function resourceOf<Kind extends Resource['kind'], Value>(kind: Kind, value: Value | undefined) {
+  return value === undefined ? undefined : { kind, value }
+}
+
+function readMeta(root: SpecPart, isTool: boolean, apiGroup: string): ResourceMeta | undefined {
+  if (!isObject(root.get('metadata'))) {
+    const reason = root.has('metadata') ? 'is not an object' : 'is missing'
+    root.fault('metadata', reason, 'write name and namespace')
     return undefined
   }
-  const fix = isTool
-    ? 'use the name of the tool: letters, digits, "_", "." and "-", at most 64 characters'
-    : 'use lower-case letters, digits, "-" and "."'
-  const name = metadata.string('name', { max: 253, pattern: isTool ? TOOL_NAME : NAME, fix })
-  if (!metadata.has('name')) metadata.fault('name', 'is missing', fix)
-  const namespace = metadata.string('namespace', {
-    max: 63,
-    pattern: NAMESPACE,
-    fix: 'use tenant-{name} or platform',
-  })
-  if (!metadata.has('namespace'))
-    metadata.fault('namespace', 'is missing', 'write tenant-{name}, or platform for all tenants')
-  else if (namespace !== undefined && tenantOfNamespace(namespace) === undefined) {
+  const metadata = root.part('metadata')
+  const name = metadata.get('name')
+  const namespace = metadata.get('namespace')
+  const isNamed = typeof name === 'string' && (isTool ? TOOL_NAME : NAME).test(name)
+  if (!isNamed)
+    metadata.fault(
+      'name',
+      `is ${show(name)}`,
+      isTool
+        ? 'use the name of the tool: letters, digits, "_", "." and "-", at most 64 characters'
+        : 'use lower-case letters, digits, "-" and ".", at most 253 characters',
+    )
+  const isNamespace =
+    typeof namespace === 'string' && NAMESPACE.test(namespace) && tenantOfNamespace(namespace) !== undefined
+  if (!isNamespace)
     metadata.fault(
       'namespace',
-      `is "${namespace}", which belongs to no tenant`,
+      namespace === undefined ? 'is missing' : `is ${show(namespace)}, which belongs to no tenant`,
       'write tenant-{name}, or platform for all tenants',
     )
-  }
-  if (name === undefined || namespace === undefined) return undefined
-  const annotations = metadata.raw('annotations')
-  const accepted = isObject(annotations)
-    ? text(own(annotations, `${apiGroup}/accepted-spec-hash`))
-    : undefined
+  if (!isNamed || !isNamespace) return undefined
+  const accepted = text(metadata.part('annotations').get(`${apiGroup}/accepted-spec-hash`))
   return { name, namespace, ...(accepted === undefined ? {} : { acceptedSpecHash: accepted }) }
 }
 

@@ -1,238 +1,217 @@
-/** Reads the spec of a ToolSet resource, and fields that a Tool resource shares with it, and reports faults. */
-import { isPerCaller, TASK_SUPPORT } from '../../model/tool.ts'
+/** Reads the spec of a ToolSet resource: by its schema, and by the rules between its fields. */
+import type { ResourceFault } from '../../model/resource-fault.ts'
+import { readBySchema } from '../../model/schema/read-resource.ts'
+import { type ToolSetSpec, toolSetSpec } from '../../model/schema/tool-set-spec.ts'
+import { isPerCaller } from '../../model/tool.ts'
 import {
+  DEFAULT_MCP_REFRESH_MS,
   DEFAULT_NAMING,
   DEFAULT_REFRESH_INTERVAL_MS,
   DEFAULT_TOOL_DEFAULTS,
+  type McpSource,
   type OpenApiSource,
   type OperationSelector,
   type ToolDefaults,
-  type ToolNaming,
   type ToolSet,
 } from '../../model/tool-set.ts'
-import { chosenTransport, type UpstreamTransport } from '../../model/upstream-transport.ts'
-import { isUnixUrl, readUnixUrl } from '../../model/upstream-url.ts'
-import { MAX_NAME_LENGTH, MIN_NAME_LENGTH } from '../compile/names.ts'
-import { normalizeBaseUrl } from '../compile/servers.ts'
-import { readAuthentication } from './authentication.ts'
-import type { ResourceFields } from './fields.ts'
-import { readReference } from './key-reference.ts'
-import { readMcpSource } from './mcp-source.ts'
-import { readOverlays } from './overlays.ts'
-import { readOverrides } from './overrides.ts'
+import { chosenTransport } from '../../model/upstream-transport.ts'
+import { checkAuthentication, toAuthentication } from './authentication.ts'
+import { checkOverlays, toOverlay } from './overlays.ts'
 import type { ResourceMeta } from './resource-meta.ts'
+import { SpecPart } from './spec-rules.ts'
+import { toMs, toToolFields } from './tool-fields.ts'
 
-const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'QUERY', 'TRACE']
-const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
-const NAME_PART = {
-  max: 40,
-  pattern: /^[A-Za-z0-9_.-]*$/,
-  fix: 'use letters, digits, "_", "." and "-", at most 40 characters',
+const FEATURES = ['tools', 'resources', 'prompts'] as const
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
+const MAX_HEADERS = 20
+/** Set by the gateway, or part of HTTP framing. */
+const RESERVED =
+  /^(?:authorization|proxy-.*|host|connection|keep-alive|content-.*|transfer-encoding|te|trailer|upgrade|expect|accept|accept-encoding|cookie|last-event-id|mcp-.*|traceparent|tracestate|baggage|x-request-id)$/i
+
+/** @returns undefined when faults were added */
+export function readToolSet(meta: ResourceMeta, spec: unknown, faults: ResourceFault[]): ToolSet | undefined {
+  const read = readBySchema(toolSetSpec, spec, 'spec')
+  faults.push(...read.faults)
+  checkToolSet(new SpecPart(spec, 'spec', faults))
+  return faults.length > 0 || read.value === undefined ? undefined : toToolSet(meta, read.value)
 }
-const MIN_REFRESH_MS = 1_000
-const MAX_REFRESH_MS = 30 * 24 * 3_600_000
-const MAX_INLINE_CHARS = 5_000_000
 
-/** Reads `spec`; faults are added to the Fields. The result is valid only when there are none. */
-export function readToolSet(meta: ResourceMeta, spec: ResourceFields): ToolSet {
-  const displayName = spec.string('displayName', { max: 64 })
-  if (!spec.has('displayName')) spec.fault('displayName', 'is missing', 'write a name of 1 to 64 characters')
-  const description = spec.string('description', { max: 4096 })
-  const server = readMcpSource(spec, readUpstreamUrl)
-  const source = server?.source ?? readSource(spec.object('openAPISpec'))
-  const baseURL = readUpstreamUrl(spec, 'baseURL')
-  const toolSet: ToolSet = {
-    name: meta.name,
-    namespace: meta.namespace,
-    displayName: displayName ?? meta.name,
-    ...(description === undefined ? {} : { description }),
-    ...(source === undefined ? {} : { source }),
-    ...(baseURL === undefined ? {} : { baseURL }),
-    selector: readSelector(spec.object('selector')),
-    toolDefaults: {
-      ...readToolDefaults(spec.object('toolDefaults')),
-      ...(server === undefined ? {} : { authentication: server.authentication }),
-    },
-    naming: readNaming(spec.object('naming')),
-    ...readOverlays(spec),
-    ...readOverrides(spec),
-    ...readUpstream(spec),
-    ...(spec.oneOf('listing', ['list', 'search'] as const) === 'search' ? { listing: 'search' } : {}),
-    enabled: spec.boolean('enabled') ?? true,
-    ...(meta.acceptedSpecHash === undefined ? {} : { acceptedSpecHash: meta.acceptedSpecHash }),
+function checkToolSet(spec: SpecPart): void {
+  const server = spec.part('source').part('mcp')
+  const defaults = spec.part('toolDefaults')
+  checkDocumentSource(spec)
+  checkAuthentication(defaults.part('authentication'))
+  if (spec.has('source')) checkServer(spec, server)
+  else if (spec.part('selector').has('annotations'))
+    spec
+      .part('selector')
+      .fault(
+        'annotations',
+        'does not apply to an OpenAPI document',
+        'remove it, and select by tags or methods',
+      )
+  const authentication = spec.has('source') ? server.part('authentication') : defaults.part('authentication')
+  const type = String(authentication.get('type'))
+  if (defaults.has('cache') && isPerCaller({ type } as Parameters<typeof isPerCaller>[0]))
+    defaults.fault(
+      'cache',
+      `is set, but each caller has its own token (type ${type})`,
+      'remove it: callers share cached results',
+    )
+  checkOverlays(spec)
+  for (const override of spec.parts('overrides')) {
+    const given = override.part('arguments')
+    for (const name of given.names) {
+      const argument = given.part(name)
+      if (argument.get('hidden') === true && argument.has('fixed'))
+        argument.fault('hidden', 'is set together with fixed', 'remove it: a fixed argument is always hidden')
+    }
   }
-  if (server === undefined && toolSet.selector.annotations !== undefined)
-    spec.fault(
-      'selector.annotations',
-      'does not apply to an OpenAPI document',
-      'remove it, and select by tags or methods',
-    )
-  if (server?.source.session === 'per-caller' && toolSet.toolDefaults.cache !== undefined)
-    spec.fault(
-      'toolDefaults.cache',
-      'is set, but each caller has a separate session',
-      'set spec.source.mcp.session to shared, or remove the cache: callers share cached results',
-    )
-  reportPerCaller(spec, toolSet)
-  spec.close()
-  return toolSet
 }
 
-/** What callers would share although each has its own token. */
-function reportPerCaller(spec: ResourceFields, { source, toolDefaults }: ToolSet): void {
-  const { authentication, cache } = toolDefaults
-  if (!isPerCaller(authentication)) return
-  const why = `but each caller has its own token (type ${authentication.type})`
-  if (cache !== undefined)
-    spec.fault('toolDefaults.cache', `is set, ${why}`, 'remove it: callers share cached results')
-  if (source?.kind === 'mcp' && source.session === 'shared')
-    spec.fault('source.mcp.session', `is shared, ${why}`, 'write per-caller')
-}
-
-/** An absolute http(s) address without user info, or one of a Unix socket. */
-function readUpstreamUrl(fields: ResourceFields, name: string): string | undefined {
-  const value = fields.raw(name)
-  if (typeof value !== 'string' || !isUnixUrl(value)) return readUrl(fields, name)
-  const read = readUnixUrl(value)
-  if (typeof read !== 'string') return fields.string(name, { max: 2048 })
-  fields.fault(name, `is not usable: ${read}`, 'write http+unix://%2Frun%2Fshop.sock[/path]')
-  return undefined
-}
-
-/** An absolute http(s) address without user info. */
-function readUrl(fields: ResourceFields, name: string): string | undefined {
-  const value = fields.string(name, { max: 2048 })
-  if (value === undefined) return undefined
-  if (normalizeBaseUrl(value) !== undefined) return value
-  fields.fault(
-    name,
-    'is not an absolute http(s) address',
-    'write https://host[:port][/path], without user or password',
-  )
-  return undefined
-}
-
-function readSource(fields: ResourceFields | undefined): OpenApiSource | undefined {
-  if (fields === undefined) return undefined
-  const url = readUrl(fields, 'url')
-  const refresh = fields.durationMs('refreshInterval', MIN_REFRESH_MS, MAX_REFRESH_MS)
-  const configMap = readReference(fields, 'configMapRef')
-  const secret = readReference(fields, 'secretRef')
-  const fix = `write the document as a string of 1 to ${MAX_INLINE_CHARS} characters`
-  const text = fields.string('inline', { max: MAX_INLINE_CHARS, fix })
-  const given = ['url', 'configMapRef', 'secretRef', 'inline'].filter(name => fields.has(name))
-  fields.close()
+function checkDocumentSource(spec: SpecPart): void {
+  if (!spec.has('openAPISpec')) return
+  const source = spec.part('openAPISpec')
+  const given = ['url', 'configMapRef', 'secretRef', 'inline'].filter(name => source.has(name))
   if (given.length !== 1) {
     const reason = given.length === 0 ? 'has no source' : `has ${given.length} sources (${given.join(', ')})`
-    fields.fault('', reason, 'write exactly one of url, configMapRef, secretRef, inline')
-    return undefined
-  }
-  if (fields.has('refreshInterval') && !fields.has('url')) {
-    fields.fault(
+    source.fault('', reason, 'write exactly one of url, configMapRef, secretRef, inline')
+  } else if (source.has('refreshInterval') && !source.has('url'))
+    source.fault(
       'refreshInterval',
       'is set without url',
       'remove it: the gateway fetches a document again only if url is set',
     )
+}
+
+function checkServer(spec: SpecPart, server: SpecPart): void {
+  const document = 'remove it: the gateway reads the tools from spec.source.mcp'
+  for (const name of ['openAPISpec', 'baseURL', 'overlays', 'upstream'])
+    if (spec.has(name)) spec.fault(name, 'is set together with spec.source', document)
+  const selector = spec.part('selector')
+  for (const name of ['methods', 'pathPrefix'])
+    if (selector.has(name)) selector.fault(name, 'does not apply to an MCP server', document)
+  const defaults = spec.part('toolDefaults')
+  if (defaults.has('authentication'))
+    defaults.fault(
+      'authentication',
+      'does not apply to an MCP server',
+      'move it to spec.source.mcp.authentication',
+    )
+  const authentication = server.part('authentication')
+  checkAuthentication(authentication)
+  if (authentication.has('header') && authentication.get('type') !== 'apiKey')
+    authentication.fault(
+      'header',
+      'is set, but type is not apiKey',
+      'remove it: other types use the header Authorization',
+    )
+  const type = String(authentication.get('type'))
+  const isShared = server.get('session') === 'shared'
+  if (isShared && isPerCaller({ type } as Parameters<typeof isPerCaller>[0]))
+    server.fault('session', `is shared, but each caller has its own token (type ${type})`, 'write per-caller')
+  if (!isShared && defaults.has('cache'))
+    defaults.fault(
+      'cache',
+      'is set, but each caller has a separate session',
+      'set spec.source.mcp.session to shared, or remove the cache: callers share cached results',
+    )
+  const headers = server.part('headers')
+  for (const name of headers.names) {
+    if (!HEADER_NAME.test(name)) headers.fault(name.slice(0, 60), 'is not a valid header name', 'rename it')
+    else if (RESERVED.test(name))
+      headers.fault(
+        name,
+        'is reserved for the gateway',
+        'remove it; write credentials in spec.source.mcp.authentication',
+      )
   }
-  if (url !== undefined)
-    return { kind: 'url', url, refreshIntervalMs: refresh ?? DEFAULT_REFRESH_INTERVAL_MS }
-  if (configMap !== undefined) return { kind: 'configMap', ref: configMap }
-  if (secret !== undefined) return { kind: 'secret', ref: secret }
-  return text === undefined ? undefined : { kind: 'inline', text }
+  if (headers.names.length > MAX_HEADERS)
+    server.fault('headers', `has more than ${MAX_HEADERS} entries`, 'shorten it')
 }
 
-function readSelector(fields: ResourceFields | undefined): OperationSelector {
-  if (fields === undefined) return {}
-  const lists = {
-    tags: fields.list('tags'),
-    excludeTags: fields.list('excludeTags'),
-    methods: fields.list('methods')?.map(method => method.toUpperCase()),
-    operationIds: fields.list('operationIds', 25_000),
+function toToolSet(meta: ResourceMeta, spec: ToolSetSpec): ToolSet {
+  const { description, baseURL, overlays, overrides, listing, upstream } = spec
+  const source = toSource(spec)
+  const transport = upstream && chosenTransport(upstream)
+  return {
+    name: meta.name,
+    namespace: meta.namespace,
+    displayName: spec.displayName,
+    ...(description === undefined ? {} : { description }),
+    ...(source === undefined ? {} : { source }),
+    ...(baseURL === undefined ? {} : { baseURL }),
+    selector: toSelector(spec.selector),
+    toolDefaults: toToolDefaults(spec),
+    naming: { ...DEFAULT_NAMING, ...spec.naming },
+    ...(overlays === undefined || overlays.length === 0 ? {} : { overlays: overlays.map(toOverlay) }),
+    ...(overrides === undefined || overrides.length === 0
+      ? {}
+      : { overrides: overrides.map(override => toOverride(override)) }),
+    ...(transport === undefined ? {} : { upstream: transport }),
+    ...(listing === 'search' ? { listing } : {}),
+    enabled: spec.enabled,
+    ...(meta.acceptedSpecHash === undefined ? {} : { acceptedSpecHash: meta.acceptedSpecHash }),
   }
-  for (const method of lists.methods ?? []) {
-    if (!METHODS.includes(method))
-      fields.fault('methods', `holds "${method.slice(0, 20)}"`, `use ${METHODS.join(', ')}`)
+}
+
+function toSource({ source, openAPISpec }: ToolSetSpec): OpenApiSource | McpSource | undefined {
+  if (source !== undefined) {
+    const { url, transport, session, headers = {}, refreshInterval, features, authentication } = source.mcp
+    return {
+      kind: 'mcp',
+      url,
+      transport,
+      headers,
+      ...(authentication?.header === undefined ? {} : { keyHeader: authentication.header }),
+      session,
+      refreshIntervalMs: refreshInterval === undefined ? DEFAULT_MCP_REFRESH_MS : toMs(refreshInterval),
+      features: features === undefined ? FEATURES : FEATURES.filter(feature => features.includes(feature)),
+    }
   }
-  const pathPrefix = fields.string('pathPrefix', { max: 1024, pattern: /^\//, fix: 'begin it with "/"' })
-  const annotations = readHints(fields)
-  fields.close()
-  const given = Object.entries({ ...lists, pathPrefix, annotations })
-  return Object.fromEntries(given.filter(([, value]) => value !== undefined))
-}
-
-/** Hints that tools of an MCP server must have. */
-function readHints(parent: ResourceFields): OperationSelector['annotations'] {
-  const fields = parent.object('annotations')
-  if (fields === undefined) return undefined
-  const hints = HINTS.map(hint => [hint, fields.boolean(hint)] as const)
-  fields.close()
-  return Object.fromEntries(hints.filter((entry): entry is [string, boolean] => entry[1] !== undefined))
-}
-
-function readToolDefaults(fields: ResourceFields | undefined): ToolDefaults {
-  if (fields === undefined) return DEFAULT_TOOL_DEFAULTS
-  const rateLimit = readRateLimit(fields)
-  const cache = readCache(fields)
-  const maxResultBytes = readMaxResult(fields)
-  const tasks = fields.oneOf('tasks', TASK_SUPPORT)
-  const defaults: ToolDefaults = {
-    tags: fields.list('tags') ?? [],
-    timeoutMs: fields.durationMs('timeout', 1, 600_000) ?? DEFAULT_TOOL_DEFAULTS.timeoutMs,
-    ...(rateLimit === undefined ? {} : { rateLimit }),
-    authentication: readAuthentication(fields) ?? DEFAULT_TOOL_DEFAULTS.authentication,
-    ...(cache === undefined ? {} : { cache }),
-    ...(maxResultBytes === undefined ? {} : { maxResultBytes }),
-    ...(tasks === undefined ? {} : { tasks }),
-    outputSchema: fields.boolean('outputSchema') ?? false,
+  const { url, refreshInterval, configMapRef, secretRef, inline } = openAPISpec ?? {}
+  if (url !== undefined) {
+    const refreshIntervalMs =
+      refreshInterval === undefined ? DEFAULT_REFRESH_INTERVAL_MS : toMs(refreshInterval)
+    return { kind: 'url', url, refreshIntervalMs }
   }
-  fields.close()
-  return defaults
+  if (configMapRef !== undefined) return { kind: 'configMap', ref: configMapRef }
+  if (secretRef !== undefined) return { kind: 'secret', ref: secretRef }
+  return inline === undefined ? undefined : { kind: 'inline', text: inline }
 }
 
-/** `maxResultKiB`, in bytes. */
-export function readMaxResult(fields: ResourceFields): number | undefined {
-  const kib = fields.integer('maxResultKiB', 1, 1_048_576)
-  return kib === undefined ? undefined : kib * 1024
-}
-
-export function readCache(parent: ResourceFields): ToolDefaults['cache'] {
-  const fields = parent.object('cache')
-  if (fields === undefined) return undefined
-  const ttlMs = fields.durationMs('ttl', 1, 24 * 3_600_000)
-  if (!fields.has('ttl')) fields.fault('ttl', 'is missing', 'write a duration such as 30s')
-  fields.close()
-  return ttlMs === undefined ? undefined : { ttlMs }
-}
-
-export function readRateLimit(parent: ResourceFields): ToolDefaults['rateLimit'] {
-  const fields = parent.object('rateLimit')
-  if (fields === undefined) return undefined
-  const requestsPerMinute = fields.integer('requestsPerMinute', 1, 10_000_000)
-  if (!fields.has('requestsPerMinute'))
-    fields.fault('requestsPerMinute', 'is missing', 'write a number from 1')
-  const burst = fields.integer('burst', 1, 10_000_000)
-  fields.close()
-  if (requestsPerMinute === undefined) return undefined
-  return { requestsPerMinute, burst: burst ?? Math.max(1, Math.ceil(requestsPerMinute / 60)) }
-}
-
-function readNaming(fields: ResourceFields | undefined): ToolNaming {
-  if (fields === undefined) return DEFAULT_NAMING
-  const naming = {
-    prefix: fields.string('prefix', NAME_PART) ?? '',
-    suffix: fields.string('suffix', NAME_PART) ?? '',
-    useOperationId: fields.boolean('useOperationId') ?? true,
+function toSelector(given: ToolSetSpec['selector'] = {}): OperationSelector {
+  const { tags, excludeTags, methods, operationIds, ...rest } = given
+  return {
+    ...rest,
+    ...(tags === undefined ? {} : { tags: distinct(tags) }),
+    ...(excludeTags === undefined ? {} : { excludeTags: distinct(excludeTags) }),
+    ...(methods === undefined ? {} : { methods: distinct(methods.map(method => method.toUpperCase())) }),
+    ...(operationIds === undefined ? {} : { operationIds: distinct(operationIds) }),
   }
-  const maxLength = fields.integer('maxLength', MIN_NAME_LENGTH, MAX_NAME_LENGTH)
-  fields.close()
-  return maxLength === undefined ? naming : { ...naming, maxLength }
 }
 
-export function readUpstream(spec: ResourceFields): { readonly upstream?: UpstreamTransport } {
-  const fields = spec.object('upstream')
-  if (fields === undefined) return {}
-  const http2 = fields.boolean('http2') ?? false
-  fields.close()
-  const upstream = chosenTransport({ http2 })
-  return upstream === undefined ? {} : { upstream }
+export function distinct(items: readonly string[]): readonly string[] {
+  return [...new Set(items)]
+}
+
+function toToolDefaults({ toolDefaults: given = {}, source }: ToolSetSpec): ToolDefaults {
+  const authentication = source === undefined ? given.authentication : source.mcp.authentication
+  return {
+    ...DEFAULT_TOOL_DEFAULTS,
+    ...toToolFields(given),
+    ...(given.tags === undefined ? {} : { tags: distinct(given.tags) }),
+    ...(authentication === undefined ? {} : { authentication: toAuthentication(authentication) }),
+    ...(given.outputSchema === undefined ? {} : { outputSchema: given.outputSchema }),
+  }
+}
+
+type Override = NonNullable<ToolSetSpec['overrides']>[number]
+
+function toOverride({ arguments: given, hidden = false, ...override }: Override) {
+  if (given === undefined) return { ...override, hidden }
+  const entries = Object.entries(given).map(
+    ([name, argument]) => [name, { hidden: false, ...argument }] as const,
+  )
+  return { ...override, hidden, arguments: Object.fromEntries(entries) }
 }

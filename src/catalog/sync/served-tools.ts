@@ -1,8 +1,9 @@
 /** Combines generated tools with Tool resources, and finds tools with conflicting names. */
+
+import type { ResourceFault } from '../../model/resource-fault.ts'
+import { faultText } from '../../model/resource-fault.ts'
 import type { Tool } from '../../model/tool.ts'
 import { manualTool, overlayTool } from '../resource/apply-tool.ts'
-import type { ResourceFault } from '../resource/fields.ts'
-import { faultText } from '../resource/fields.ts'
 import type { ToolResource } from '../resource/tool-resource.ts'
 import { keyOf } from './resource-key.ts'
 import type { ToolBook } from './tool-book.ts'

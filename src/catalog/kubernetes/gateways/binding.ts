@@ -1,6 +1,9 @@
 /** Reads a GatewayBinding object, with the document in its ConfigMap, into a configuration tree and its owner. `objects.ts` applies the tree. */
 import { createHash } from 'node:crypto'
 import { isObject } from '../../../base/json/is-object.ts'
+import { faultText } from '../../../model/resource-fault.ts'
+import { gatewayBindingSpec } from '../../../model/schema/gateway-object-specs.ts'
+import { readBySchema } from '../../../model/schema/read-resource.ts'
 import { tenantOfNamespace } from '../../../model/tool-set.ts'
 import { parseDocumentText } from '../../document/parse-document.ts'
 import type { KubeObject } from '../api.ts'
@@ -28,22 +31,15 @@ export async function readBinding(object: KubeObject, readConfigMap: ReadConfigM
     throw new Error(
       `metadata.namespace is ${namespace}, which belongs to no tenant: create the GatewayBinding in the namespace tenant-{name}`,
     )
-  const { path, api, gatewayRef, overwriteDrift } = object.spec ?? {}
-  if (typeof path !== 'string' || !path.startsWith('/'))
-    throw new Error(
-      'spec.path is missing or does not begin with "/": write the path of the API, such as /orders or /orders@2',
-    )
-  if (!isObject(api))
-    throw new Error(
-      'spec.api is missing or is not an object: write the fields of an API, as in a file for `toolgate config apply`',
-    )
-  const reference = isObject(gatewayRef) ? gatewayRef.name : undefined
+  const { value, faults } = readBySchema(gatewayBindingSpec, object.spec ?? {}, 'spec')
+  if (value === undefined) throw new Error(faultText(faults))
+  const { path, api, gatewayRef, overwriteDrift = false } = value
   return {
     tenant,
     key: path,
-    overwriteDrift: overwriteDrift === true,
+    overwriteDrift,
     api: { ...api, ...(await documentOf(namespace, api.spec, readConfigMap)) },
-    instance: typeof reference === 'string' ? reference : undefined,
+    instance: gatewayRef?.name,
   }
 }
 

@@ -1,0 +1,48 @@
+/** Rules between the fields of a spec: reads fields that may have any type, and reports faults with their path. */
+import { isObject } from '../../base/json/is-object.ts'
+import type { ResourceFault } from '../../model/resource-fault.ts'
+import { fieldPath } from '../../model/schema/read-resource.ts'
+import { type Dict, own } from '../compile/dict.ts'
+
+/** A part of a spec, before it is known whether the schema accepts it. */
+export class SpecPart {
+  readonly #value: Dict
+  readonly #path: string
+  readonly #faults: ResourceFault[]
+
+  constructor(value: unknown, path: string, faults: ResourceFault[]) {
+    this.#value = isObject(value) ? value : {}
+    this.#path = path
+    this.#faults = faults
+  }
+
+  /** null counts as absent. */
+  get(name: string): unknown {
+    return own(this.#value, name) ?? undefined
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined
+  }
+
+  get names(): readonly string[] {
+    return Object.keys(this.#value).filter(name => this.has(name))
+  }
+
+  /** The part of this name; without fields when it is absent or not an object. */
+  part(name: string): SpecPart {
+    return new SpecPart(this.get(name), fieldPath(this.#path, [name]), this.#faults)
+  }
+
+  /** The objects of a list. */
+  parts(name: string): readonly SpecPart[] {
+    const items = this.get(name)
+    if (!Array.isArray(items)) return []
+    return items.map((item, at) => new SpecPart(item, fieldPath(this.#path, [name, at]), this.#faults))
+  }
+
+  /** @param name '': the part itself */
+  fault(name: string, reason: string, fix: string): void {
+    this.#faults.push({ field: name === '' ? this.#path : fieldPath(this.#path, [name]), reason, fix })
+  }
+}
