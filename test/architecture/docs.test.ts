@@ -48,6 +48,33 @@ describe('docs/reference/http.md', () => {
   })
 })
 
+describe('the folders in CONTRIBUTING.md', () => {
+  const listed: string[] = []
+  const parents: string[] = []
+  for (const line of read('CONTRIBUTING.md').split('```\nsrc/')[1]!.split('```')[0]!.split('\n')) {
+    const [, indent = '', names] = /^( {2}| {4})((?:[\w-]+\/(?:, | |$))+)/.exec(line) ?? []
+    for (const name of names?.split('/').map(part => part.replace(/^[, ]+/, '')) ?? []) {
+      if (name.trim() === '') continue
+      if (indent.length === 2) parents[0] = name
+      listed.push(indent.length === 2 ? name : `${parents[0]}/${name}`)
+    }
+  }
+  const foldersOf = (path: string): string[] =>
+    readdirSync(join(ROOT, path), { withFileTypes: true })
+      .filter(entry => entry.isDirectory())
+      .map(entry => entry.name)
+
+  it('are all folders of src, and exist', () => {
+    expect(listed.filter(name => !name.includes('/')).sort()).toEqual(foldersOf('src').sort())
+    for (const name of listed) expect(existsSync(join(ROOT, 'src', name)), name).toBe(true)
+  })
+
+  it('are all folders of the data plane', () => {
+    const inDataPlane = listed.filter(name => name.startsWith('data-plane/')).map(name => name.slice(11))
+    expect(inDataPlane.sort()).toEqual(foldersOf('src/data-plane').sort())
+  })
+})
+
 describe('docs/reference/settings.md', () => {
   const settings = [
     read('src/app/settings.ts'),
