@@ -94,12 +94,12 @@ export const CHOOSERS: readonly Exception[] = [
     reason: 'unreported use survives the process in the same journal',
   },
   {
-    from: 'data-plane/sessions/open.ts',
+    from: 'data-plane/sessions/open-sessions.ts',
     to: 'data-plane/sessions/',
     reason: 'REDIS_URL decides where sessions are kept',
   },
   {
-    from: 'control-plane/store/open.ts',
+    from: 'control-plane/store/open-store.ts',
     to: 'control-plane/store/',
     reason: 'the scheme of DATABASE_URL names the database',
   },

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { findFileFaults } from '../../src/app/settings/files.ts'
 import { inspectSettings } from '../../src/app/settings.ts'
-import { openMigratedStore, openStore } from '../../src/control-plane/store/open.ts'
+import { openMigratedStore, openStore } from '../../src/control-plane/store/open-store.ts'
 import { EVERY_TENANT } from '../../src/control-plane/store/store.ts'
 import {
   type Cluster,

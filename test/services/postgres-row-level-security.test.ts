@@ -1,7 +1,7 @@
 /** Row-level security by itself: what queries without a filter see, past the repositories; and `db migrate`, which switches it on for privileged users. */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openMigratedStore, openStore } from '../../src/control-plane/store/open.ts'
+import { openMigratedStore, openStore } from '../../src/control-plane/store/open-store.ts'
 import { EVERY_TENANT } from '../../src/control-plane/store/store.ts'
 import { newId } from '../../src/model/id.ts'
 import {

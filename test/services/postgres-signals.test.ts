@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openMigratedStore, openStore } from '../../src/control-plane/store/open.ts'
+import { openMigratedStore, openStore } from '../../src/control-plane/store/open-store.ts'
 import { EVERY_TENANT, type Signal, type Store } from '../../src/control-plane/store/store.ts'
 import {
   type Cluster,

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openMigratedStore } from '../../src/control-plane/store/open.ts'
+import { openMigratedStore } from '../../src/control-plane/store/open-store.ts'
 import { EVERY_TENANT, StoreUnavailable } from '../../src/control-plane/store/store.ts'
 import {
   type Cluster,

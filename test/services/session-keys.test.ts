@@ -1,8 +1,8 @@
 /** The keys that sign session ids, shared through a Redis that is slow at the start or restarts empty, and the sessions that another instance signed. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KeyRing, RingKey } from '../../src/data-plane/sessions/key-ring.ts'
-import { connectRedis, type RedisConnection } from '../../src/data-plane/sessions/redis/connection.ts'
 import { type RedisKeyRing, redisKeyRing } from '../../src/data-plane/sessions/redis/key-ring.ts'
+import { connectRedis, type RedisConnection } from '../../src/data-plane/sessions/redis/session-connection.ts'
 import { RedisSessionStore } from '../../src/data-plane/sessions/redis/store.ts'
 import { SILENT } from '../../src/telemetry/log.ts'
 import { type FaultyLink, startFaultyLink } from '../fixtures/faulty-link.ts'

@@ -128,7 +128,7 @@ export async function withStore(
   const read = new Reader(env)
   const [url, dataDir] = [read.text('DATABASE_URL', 'pglite:'), read.text('DATA_DIR', './data')]
   if (read.faults.length > 0) throw new SettingsError(read.faults)
-  const { openStore } = await import('../../control-plane/store/open.ts')
+  const { openStore } = await import('../../control-plane/store/open-store.ts')
   const opened = await openStore({
     url,
     dataDir,

@@ -207,7 +207,7 @@ async function readTopicOf(
 /** @returns why the counters were not checked */
 async function countersInto(ledger: Ledger, url: string, dataDir: string): Promise<string | undefined> {
   try {
-    const { openStore } = await import('../../control-plane/store/open.ts')
+    const { openStore } = await import('../../control-plane/store/open-store.ts')
     const { EVERY_TENANT } = await import('../../control-plane/store/store.ts')
     const { store } = await openStore({
       url,

@@ -62,7 +62,7 @@ async function openStore({ settings, closers, log }: AppContext): Promise<Connec
   const { redis: target, dataDir } = settings
   if (target === undefined) return fileConnections(join(dataDir, 'connections'))
   // loading the driver takes 15 MiB of memory in every thread
-  const { openConnection } = await import('../../net/redis/connection.ts')
+  const { openConnection } = await import('../../net/redis/redis-connection.ts')
   const { redisConnections } = await import('../../net/redis/connections-of-users.ts')
   const redis = openConnection(target, {
     ...REDIS,

@@ -7,7 +7,7 @@ import { createCompiler } from '../../catalog/sync/compiler.ts'
 import { type ControlPlane, createControlPlane } from '../../control-plane/api/control-plane.ts'
 import { Readiness, startingApp } from '../../control-plane/api/readiness.ts'
 import { type SeededTenant, seedTenants } from '../../control-plane/api/services/seed.ts'
-import { openMigratedStore } from '../../control-plane/store/open.ts'
+import { openMigratedStore } from '../../control-plane/store/open-store.ts'
 import { type Store, StoreUnavailable } from '../../control-plane/store/store.ts'
 import { exchangeEndpoints } from '../../net/egress/oauth/exchange-endpoints.ts'
 import { clientAddresses } from '../../net/server/client-address.ts'
@@ -28,7 +28,7 @@ import { mailOptions, sendMails } from './mails.ts'
 import { receiveEvents } from './metering.ts'
 import { pagesAt } from './pages.ts'
 import { openControlPolicy } from './policy.ts'
-import { openSealer, sendWebhooks, webhooksHttpsOnly } from './webhooks.ts'
+import { openSealer, sendWebhooks, webhooksHttpsOnly } from './start-webhooks.ts'
 
 const DATABASE_RETRY = { firstMs: 100, maxMs: 1_000 }
 

@@ -1,7 +1,7 @@
 /** Reads the lists of an MCP server over an open connection, and whether the server reports changes of them. */
 import { isObject } from '../../base/json/is-object.ts'
-import type { McpConnection } from '../../mcp/client/connection.ts'
 import { type ListMethod, listPages } from '../../mcp/client/list-pages.ts'
+import type { McpConnection } from '../../mcp/client/server-connection.ts'
 import type { RequestOptions, RpcError, RpcFailure } from '../../mcp/protocol.ts'
 
 /** The document of a server; lists that are empty are absent, except `tools`. */

@@ -1,7 +1,7 @@
 /** Builds the JSON Schema of a configuration tree from its zod schema. */
 import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi'
 import { describeGovernance } from './http/requirements.ts'
-import { configurationTree } from './schemas/configuration.ts'
+import { configurationTree } from './schemas/configuration-tree.ts'
 
 export function configurationSchema(): object {
   const registry = new OpenAPIRegistry()

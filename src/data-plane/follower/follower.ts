@@ -8,7 +8,7 @@ import type { Hello } from '../../link/report.ts'
 import type { ControlPlaneTransport, SnapshotStream } from '../../link/transport.ts'
 import { type MarkedUpdate, UpdateReader } from '../../link/update-events.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { Configuration } from '../snapshot/configuration.ts'
+import type { Configuration } from '../snapshot/gateway-configuration.ts'
 import type { Reporter } from './reporter.ts'
 import { ShareFile } from './share-file.ts'
 

@@ -1,7 +1,7 @@
 /** Prepares the calls of a tool, resource or prompt of an MCP server: their address, session key and messages. */
 import { isObject } from '../../base/json/is-object.ts'
 import { serverAddress } from '../../mcp/client/address.ts'
-import { headerValue } from '../../mcp/client/connection.ts'
+import { headerValue } from '../../mcp/client/server-connection.ts'
 import { isPerCaller, type Tool } from '../../model/tool.ts'
 import { credentialKeyOf } from '../../net/egress/oauth/backend-tokens.ts'
 import type { McpTarget } from '../snapshot/snapshot.ts'

@@ -12,10 +12,10 @@ import {
 } from '../../net/server/allowed-hosts.ts'
 import { openPlainServer } from '../../net/server/plain-server.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { providerConfiguration } from './configuration.ts'
 import { respondToInteraction } from './interaction.ts'
 import { loadLibrary, withoutBanners } from './library.ts'
 import { type DevClient, SEEDED_CLIENTS } from './people.ts'
+import { providerConfiguration } from './provider-configuration.ts'
 import { loadSigningKeys } from './signing-key.ts'
 
 export interface DevProviderOptions {

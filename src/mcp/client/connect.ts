@@ -15,8 +15,8 @@ import {
   type ServerAddress,
 } from '../protocol.ts'
 import { isLegacyVersion, LATEST_LEGACY, MODERN_VERSION } from '../versions.ts'
-import { McpConnection, type OnNotification } from './connection.ts'
 import { openHttpSse } from './http-sse.ts'
+import { McpConnection, type OnNotification } from './server-connection.ts'
 import type { ServerSession } from './server-session-store.ts'
 import { StreamableHttp } from './streamable-http.ts'
 

@@ -1,7 +1,7 @@
 /** Reads one whole list of a server (tools, resources, resource templates, prompts), page by page and bounded. */
 
 import { failure, type RequestOptions, type RpcOutcome } from '../protocol.ts'
-import type { McpConnection } from './connection.ts'
+import type { McpConnection } from './server-connection.ts'
 
 const MAX_PAGES = 1_000
 const MAX_ENTRIES = 10_000

@@ -1,6 +1,6 @@
 /** A store in Redis for sessions with MCP servers. It connects to no MCP server. */
 
-import type { RedisConnection } from '../../net/redis/connection.ts'
+import type { RedisConnection } from '../../net/redis/redis-connection.ts'
 import type { ServerSession, ServerSessionStore, SessionPlace } from './server-session-store.ts'
 
 const CLAIMED_MS = 60_000

@@ -1,7 +1,7 @@
 /** A session with an MCP server that a store may share: its renewal, release and stream, and the relay of its messages. `session-opener.ts` makes it. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Connected } from './connect.ts'
-import type { Unrequested } from './connection.ts'
+import type { Unrequested } from './server-connection.ts'
 import type { ServerSession, ServerSessionStore, SessionPlace, SessionRelay } from './server-session-store.ts'
 
 /** `ended`: with the session of the caller. `lost`: the server does not know it any more. `released`: others, or the next process, continue it. */

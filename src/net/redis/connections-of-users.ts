@@ -1,7 +1,7 @@
 /** A store in Redis for the connections of users with backends, and for their locks. */
 import { randomUUID } from 'node:crypto'
 import type { ConnectionStore } from '../egress/oauth/connection-store.ts'
-import type { RedisConnection } from './connection.ts'
+import type { RedisConnection } from './redis-connection.ts'
 
 const PREFIX = 'toolgate:backend-connection:'
 /** A connection that no call has renewed for so long is dropped. */

@@ -1,6 +1,6 @@
 /** Keeps a Redis connection subscribed to a channel after it reconnects. It does not interpret the messages. */
 import { Backoff } from '../../base/async/backoff.ts'
-import type { RedisConnection } from './connection.ts'
+import type { RedisConnection } from './redis-connection.ts'
 
 export interface SubscriptionOptions {
   readonly onMessage: (text: string) => void

@@ -16,8 +16,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ConnectionStore } from '../../../src/net/egress/oauth/connection-store.ts'
 import { fileConnections } from '../../../src/net/egress/oauth/file-connections.ts'
-import { openConnection, type RedisConnection } from '../../../src/net/redis/connection.ts'
 import { redisConnections } from '../../../src/net/redis/connections-of-users.ts'
+import { openConnection, type RedisConnection } from '../../../src/net/redis/redis-connection.ts'
 import { hasRedis, RedisServer } from '../../fixtures/redis-server.ts'
 
 let keys = 0

@@ -1,6 +1,6 @@
 /** The process that the kill rounds kill: a control plane on a given database that takes each caller for the platform. It is started, not imported. */
 import { createControlPlane } from '../../../src/control-plane/api/control-plane.ts'
-import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
+import { openMigratedStore } from '../../../src/control-plane/store/open-store.ts'
 import { principal } from '../../../src/model/principal.ts'
 import { serve } from './serve.ts'
 

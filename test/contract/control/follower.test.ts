@@ -9,7 +9,7 @@ import { HttpTransport } from '../../../src/data-plane/follower/http-transport.t
 import { ReportBook } from '../../../src/data-plane/follower/report-book.ts'
 import { Reporter } from '../../../src/data-plane/follower/reporter.ts'
 import { ShareFile } from '../../../src/data-plane/follower/share-file.ts'
-import { Configuration } from '../../../src/data-plane/snapshot/configuration.ts'
+import { Configuration } from '../../../src/data-plane/snapshot/gateway-configuration.ts'
 import { applyUpdate, type ControlShare, EMPTY_SHARE, wholeShare } from '../../../src/link/control-share.ts'
 import { EMPTY_CONTENT } from '../../../src/link/document.ts'
 import type { CountRows } from '../../../src/link/report.ts'

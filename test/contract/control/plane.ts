@@ -8,7 +8,7 @@ import {
   type ControlPlaneOptions,
   createControlPlane,
 } from '../../../src/control-plane/api/control-plane.ts'
-import { openStore } from '../../../src/control-plane/store/open.ts'
+import { openStore } from '../../../src/control-plane/store/open-store.ts'
 import type { MailOptions } from '../../../src/control-plane/store/opened-store.ts'
 import type { Store } from '../../../src/control-plane/store/store.ts'
 import type { TableRows } from '../../../src/control-plane/store/transfer.ts'

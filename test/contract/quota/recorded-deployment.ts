@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { vi } from 'vitest'
 import type { QuotaGrant, QuotaRefusal, QuotaRequest } from '../../../src/data-plane/quota/quota.ts'
-import { connect, type QuotaConnection } from '../../../src/data-plane/quota/redis/connection.ts'
 import { BUCKETS, keysUnder } from '../../../src/data-plane/quota/redis/keys.ts'
+import { connect, type QuotaConnection } from '../../../src/data-plane/quota/redis/quota-connection.ts'
 import {
   openRedisQuota,
   type RedisQuota,

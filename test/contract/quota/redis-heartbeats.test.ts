@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { insistently } from '../../../src/data-plane/quota/redis/connection.ts'
+import { insistently } from '../../../src/data-plane/quota/redis/quota-connection.ts'
 import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 import { Deployment, type Instance, LEASE_MS, MAX_CALL_MS, until } from './recorded-deployment.ts'
 

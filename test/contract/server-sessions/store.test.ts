@@ -12,7 +12,7 @@ import {
   sessionPlace,
 } from '../../../src/mcp/client/server-session-store.ts'
 import { redisServerSessions } from '../../../src/mcp/client/server-sessions.ts'
-import { openConnection, type RedisConnection } from '../../../src/net/redis/connection.ts'
+import { openConnection, type RedisConnection } from '../../../src/net/redis/redis-connection.ts'
 import { failingPromise } from '../../fixtures/failing-disk.ts'
 import { hasRedis, REDIS_HINT, RedisServer } from '../../fixtures/redis-server.ts'
 

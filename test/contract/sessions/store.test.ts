@@ -7,8 +7,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { PortLine } from '../../../src/base/threads/port-line.ts'
 import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
-import { connectRedis, connectSubscriber } from '../../../src/data-plane/sessions/redis/connection.ts'
 import { redisKeyRing } from '../../../src/data-plane/sessions/redis/key-ring.ts'
+import { connectRedis, connectSubscriber } from '../../../src/data-plane/sessions/redis/session-connection.ts'
 import { RedisSessionStore } from '../../../src/data-plane/sessions/redis/store.ts'
 import type {
   SessionFacts,

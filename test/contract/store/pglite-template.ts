@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { MIGRATIONS } from '../../../src/control-plane/store/migrations/index.ts'
-import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
+import { openMigratedStore } from '../../../src/control-plane/store/open-store.ts'
 import { create, exists } from '../../../src/control-plane/store/pglite/create.ts'
 
 const library = dirname(createRequire(import.meta.url).resolve('@electric-sql/pglite'))

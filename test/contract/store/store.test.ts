@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MIGRATIONS } from '../../../src/control-plane/store/migrations/index.ts'
-import { openStore } from '../../../src/control-plane/store/open.ts'
+import { openStore } from '../../../src/control-plane/store/open-store.ts'
 import type { OpenedStore } from '../../../src/control-plane/store/opened-store.ts'
 import {
   EVERY_TENANT,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { expect, it } from 'vitest'
 import { createSealer } from '../../../src/base/secrets/sealer.ts'
-import { openMigratedStore } from '../../../src/control-plane/store/open.ts'
+import { openMigratedStore } from '../../../src/control-plane/store/open-store.ts'
 import { receiver } from '../../fixtures/webhook-receivers.ts'
 import { openSending, until } from './sending.ts'
 

@@ -1,6 +1,6 @@
 /** Production: no webhook over plain HTTP, neither at start nor later (docs/reference/settings.md, Settings). */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { startWebhooks } from '../../../src/control-plane/webhooks/webhooks.ts'
+import { startWebhooks } from '../../../src/control-plane/webhooks/webhook-sending.ts'
 import { type Receiver, receiver } from '../../fixtures/webhook-receivers.ts'
 import { openSending, type Sending, until, type Workplace } from './sending.ts'
 

@@ -1,6 +1,6 @@
 /** A control plane of the contract suites that also sends its webhooks, and functions for what tests do with both. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { startWebhooks, type Webhooks } from '../../../src/control-plane/webhooks/webhooks.ts'
+import { startWebhooks, type Webhooks } from '../../../src/control-plane/webhooks/webhook-sending.ts'
 import { createEgress, type EgressOptions } from '../../../src/net/egress/client.ts'
 import { openPlane, type Plane, type Reply } from '../control/plane.ts'
 import type { Cluster } from '../store/postgres-cluster.ts'

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { isObject } from '../../../base/json/is-object.ts'
 import { parseDocumentText } from '../../../catalog/document/parse-document.ts'
 import { validateInput } from '../../../control-plane/api/http/validate.ts'
-import { configurationTree } from '../../../control-plane/api/schemas/configuration.ts'
+import { configurationTree } from '../../../control-plane/api/schemas/configuration-tree.ts'
 import { CommandFailure } from '../command.ts'
 import { readYaml } from './yaml.ts'
 

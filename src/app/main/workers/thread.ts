@@ -6,7 +6,7 @@ import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/st
 import { joinJournalQuota } from '../../../data-plane/quota/journal/journal-quota.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'
 import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
-import { fileServerSessions, openSessions } from '../../../data-plane/sessions/open.ts'
+import { fileServerSessions, openSessions } from '../../../data-plane/sessions/open-sessions.ts'
 import type { OpenedSessions } from '../../../data-plane/sessions/opened-sessions.ts'
 import { JoinedSessionStore } from '../../../data-plane/sessions/threads/joined-store.ts'
 import { applyChange, type SnapshotChange } from '../../../link/change.ts'

@@ -14,10 +14,10 @@ import {
   type TableQuota,
 } from '../memory/table-quota.ts'
 import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
-import { RESPONSE_MS } from './connection.ts'
 import { ConsumerLease, type Denial, heldBy, refusalOf } from './consumer-lease.ts'
 import type { Ask, Leases } from './leases.ts'
 import type { Membership } from './membership.ts'
+import { RESPONSE_MS } from './quota-connection.ts'
 import { ACTIVE_MS, Recalls } from './recalls.ts'
 import { ToolLease, type ToolLeases } from './tool-leases.ts'
 

@@ -1,6 +1,7 @@
 /** The script that leases units and slots of a consumer to an instance. It is text only; `leases.ts` runs it. */
-import type { Script } from './connection.ts'
+
 import { EPOCH, PRELUDE } from './lua-prelude.ts'
+import type { Script } from './quota-connection.ts'
 
 /** A lease is this many times longer while half of every limit is left. */
 export const LONG_LEASE = 5

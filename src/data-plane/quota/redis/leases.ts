@@ -3,11 +3,11 @@ import type { Journal } from '../journal/journal.ts'
 import { BUSY, HASHED, READ_DAY } from '../memory/abi.ts'
 import { clamp, type TableQuota } from '../memory/table-quota.ts'
 import type { LimitKind } from '../quota.ts'
-import type { QuotaConnection, RedisReply, RunScript } from './connection.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
 import type { Keys } from './keys.ts'
 import { LEASE } from './leases-lua.ts'
 import type { Membership } from './membership.ts'
+import type { QuotaConnection, RedisReply, RunScript } from './quota-connection.ts'
 import { beginReport, type LeaseReport } from './report.ts'
 
 /** A lease ends here this much before it ends in Redis. */

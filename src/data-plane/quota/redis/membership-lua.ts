@@ -1,6 +1,7 @@
 /** The script of the heartbeat of a bucket's members, which determines when units may be granted. It is text only; `membership.ts` runs it. */
-import type { Script } from './connection.ts'
+
 import { PRELUDE } from './lua-prelude.ts'
+import type { Script } from './quota-connection.ts'
 
 /**
  * KEYS: 1 epoch record. ARGV: 1 instance, 2 epoch it knows ('' for none), 3 epoch to which it has reported all counts,

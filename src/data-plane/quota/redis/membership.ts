@@ -4,10 +4,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { QuotaTable } from '../memory/table.ts'
 import type { Clocks } from '../memory/table-quota.ts'
-import type { QuotaConnection, RunScript } from './connection.ts'
 import { BUCKETS, type Keys } from './keys.ts'
 import { MINUTE_MS } from './lua-prelude.ts'
 import { BEAT } from './membership-lua.ts'
+import type { QuotaConnection, RunScript } from './quota-connection.ts'
 import type { Reset } from './resets.ts'
 
 const BEAT_MS = 250

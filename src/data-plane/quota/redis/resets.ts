@@ -1,7 +1,8 @@
 /** Resets of consumers and orders to clear caches, published to instances through Redis, and the form of their messages. */
-import { insistently, type QuotaConnection, type Script } from './connection.ts'
+
 import type { Keys } from './keys.ts'
 import { PRELUDE } from './lua-prelude.ts'
+import { insistently, type QuotaConnection, type Script } from './quota-connection.ts'
 
 /**
  * A reset of the consumer `n`, its generation `g`; without a name, the order to clear caches, with its number. With `by`, a

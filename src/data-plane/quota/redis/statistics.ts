@@ -1,10 +1,10 @@
 /** Counts of consumers in this instance and, as far as they can be read, in others. */
 import type { TableQuota } from '../memory/table-quota.ts'
 import type { QuotaStatistics, QuotaUse } from '../quota.ts'
-import { insistently, type QuotaConnection, type Script } from './connection.ts'
 import type { ConsumerLease } from './consumer-lease.ts'
 import { BUCKETS, type Keys } from './keys.ts'
 import { PRELUDE } from './lua-prelude.ts'
+import { insistently, type QuotaConnection, type Script } from './quota-connection.ts'
 
 const AT_ONCE = 32
 

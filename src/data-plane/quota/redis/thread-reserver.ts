@@ -10,8 +10,8 @@ import {
   type TableQuota,
 } from '../memory/table-quota.ts'
 import type { QuotaKey, QuotaRefusal, QuotaRequest } from '../quota.ts'
-import { RESPONSE_MS } from './connection.ts'
 import { type Denial, refusalOf } from './consumer-lease.ts'
+import { RESPONSE_MS } from './quota-connection.ts'
 import { type Caller, type Decided, keyData, type Reserved } from './thread-messages.ts'
 
 /** How often the calls decided here are reported. */

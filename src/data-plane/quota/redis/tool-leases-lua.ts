@@ -1,6 +1,7 @@
 /** The script that leases tokens of a tool's bucket to an instance. It is text only; `tool-leases.ts` runs it. */
-import type { Script } from './connection.ts'
+
 import { EPOCH, PRELUDE } from './lua-prelude.ts'
+import type { Script } from './quota-connection.ts'
 
 /**
  * KEYS: 1 bucket, 2 epoch record. ARGV: 1 instance, 2 sequence number, 3 epoch, 4 tokens held, 5 tokens returned,

@@ -2,10 +2,10 @@
 import { BUSY, HASHED, READ_TOKENS } from '../memory/abi.ts'
 import type { HashedKey } from '../memory/table.ts'
 import { clamp, type Lacking, perHour, type TableQuota } from '../memory/table-quota.ts'
-import type { QuotaConnection, RunScript } from './connection.ts'
 import type { Denial } from './consumer-lease.ts'
 import type { Keys } from './keys.ts'
 import type { Membership } from './membership.ts'
+import type { QuotaConnection, RunScript } from './quota-connection.ts'
 import { TOOL } from './tool-leases-lua.ts'
 
 const EARLY_MS = 200

@@ -1,7 +1,7 @@
 /** The key ring that instances share in Redis: reads, rotates and stores it, with a fallback until it has been read. */
 import { Backoff } from '../../../base/async/backoff.ts'
 import { freshKey, isStale, type KeyRing, type RingKey, readRing, writeRing } from '../key-ring.ts'
-import type { RedisConnection } from './connection.ts'
+import type { RedisConnection } from './session-connection.ts'
 
 const KEY = 'toolgate:{session-keys}'
 const REFRESH_MS = 30_000

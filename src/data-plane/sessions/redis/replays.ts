@@ -1,6 +1,6 @@
 /** Keeps events of resumable streams in Redis, and removes old ones. */
 import type { Replay, ReplayEvent } from '../session-store.ts'
-import type { RedisConnection } from './connection.ts'
+import type { RedisConnection } from './session-connection.ts'
 
 const MAX_EVENTS = 256
 const MAX_BYTES = 256 * 1024

@@ -20,8 +20,8 @@ import {
   type StreamRef,
 } from '../session-store.ts'
 import { SignalListeners } from '../signal-listeners.ts'
-import type { RedisConnection } from './connection.ts'
 import { RedisReplays } from './replays.ts'
+import type { RedisConnection } from './session-connection.ts'
 import { BEAT, CLAIM, capabilityBits, END, settledFacts, TOUCH } from './session-scripts.ts'
 import { RedisTaskStore } from './tasks.ts'
 

@@ -1,6 +1,6 @@
 /** The task store in Redis, for instances that share tasks. */
 import type { TaskCreation, TaskRecord, TaskStore } from '../task-store.ts'
-import type { RedisConnection } from './connection.ts'
+import type { RedisConnection } from './session-connection.ts'
 
 /** All keys of an owner are in one slot. */
 const indexOf = (owner: string): string => `toolgate:{t:${owner}}:tasks`

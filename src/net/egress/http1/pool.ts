@@ -1,6 +1,6 @@
 /** The connections to a plain-http origin that carry one request at a time, the requests that wait, and idle times. */
 import type { Socket } from 'node:net'
-import { type ConnectionOwner, Http1Connection, type PreparedRequest, SILENT_MS } from './connection.ts'
+import { type ConnectionOwner, Http1Connection, type PreparedRequest, SILENT_MS } from './http1-connection.ts'
 import { requestHead } from './request-head.ts'
 import { Http1Error, type ResponseHandler, type WholeRequest } from './response-handler.ts'
 

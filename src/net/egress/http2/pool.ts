@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import type { buildConnector } from 'undici'
 import { bareHost } from '../../../base/bare-host.ts'
 import { Http1Error, type OutgoingRequest, type ResponseHandler } from '../http1/response-handler.ts'
-import { Http2Connection, type Http2Owner, MAX_STREAMS } from './connection.ts'
 import type { StreamRequest } from './exchange.ts'
+import { Http2Connection, type Http2Owner, MAX_STREAMS } from './http2-connection.ts'
 import { http2Headers } from './request-headers.ts'
 
 export interface Http2PoolOptions {

@@ -4,8 +4,12 @@
  */
 import type { Redis } from 'ioredis'
 import { vi } from 'vitest'
-import type { QuotaConnection, RunScript, Script } from '../../../../src/data-plane/quota/redis/connection.ts'
 import { keysUnder } from '../../../../src/data-plane/quota/redis/keys.ts'
+import type {
+  QuotaConnection,
+  RunScript,
+  Script,
+} from '../../../../src/data-plane/quota/redis/quota-connection.ts'
 import { openRedisQuota, type RedisQuota } from '../../../../src/data-plane/quota/redis/redis-quota.ts'
 
 export const CONSUMER = 'tenant/consumer'

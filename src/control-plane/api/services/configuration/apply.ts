@@ -17,13 +17,13 @@ import type { AppliedResource } from '../../../store/configuration-repository.ts
 import { EVERY_TENANT, type Transaction } from '../../../store/store.ts'
 import { entityTag } from '../../http/entity-tag.ts'
 import { conflict, type FieldFault, invalid, invalidField, Problem } from '../../http/problem.ts'
-import { type ConfigurationTree, DEFAULT_OWNER, resourcesOf } from '../../schemas/configuration.ts'
+import { type ConfigurationTree, DEFAULT_OWNER, resourcesOf } from '../../schemas/configuration-tree.ts'
 import type { Services } from '../../services.ts'
 import { globalPlanRefused } from '../plans.ts'
 import { requireWritable } from '../tenants.ts'
+import { changedSecrets } from './declared-webhooks.ts'
 import { type LiveConfiguration, type LiveResource, MAX_RESOURCES, readLive } from './live.ts'
 import { Secrets } from './secrets.ts'
-import { changedSecrets } from './webhooks.ts'
 import { suspend, writeChange } from './write.ts'
 
 export interface ApplyRequest {

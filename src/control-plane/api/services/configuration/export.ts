@@ -1,7 +1,7 @@
 /** Exports live resources as a configuration tree. */
 import { pathOf } from '../../../../model/configuration.ts'
 import { EVERY_TENANT, type Transaction } from '../../../store/store.ts'
-import { DEFAULT_OWNER, treeOf } from '../../schemas/configuration.ts'
+import { DEFAULT_OWNER, treeOf } from '../../schemas/configuration-tree.ts'
 import { readLive } from './live.ts'
 
 /**

@@ -13,7 +13,7 @@ import { secretNameOf, type Webhook } from '../../../../model/webhook.ts'
 import type { ConfigurationFilter, ConfigurationRows } from '../../../store/configuration-repository.ts'
 import type { Transaction } from '../../../store/store.ts'
 import { Problem } from '../../http/problem.ts'
-import { apiResource, apiShape, type TreeResource } from '../../schemas/configuration.ts'
+import { apiResource, apiShape, type TreeResource } from '../../schemas/configuration-tree.ts'
 import { showLimits } from '../../schemas/plan.ts'
 import { renamedFields } from '../../schemas/shown-api.ts'
 

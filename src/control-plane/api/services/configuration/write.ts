@@ -8,7 +8,7 @@ import type { Transaction } from '../../../store/store.ts'
 import { entityTag } from '../../http/entity-tag.ts'
 import { conflict, invalidField } from '../../http/problem.ts'
 import { storedApiFields } from '../../schemas/api.ts'
-import type { TreeResource } from '../../schemas/configuration.ts'
+import type { TreeResource } from '../../schemas/configuration-tree.ts'
 import { storedPlanFields } from '../../schemas/plan.ts'
 import {
   type ApiFields,
@@ -23,8 +23,12 @@ import { createPlan, deletePlan, type PlanFields, patchPlan } from '../plans.ts'
 import { createProduct, deleteProduct, patchProduct } from '../products.ts'
 import { createTenant, deleteTenant, patchTenant } from '../tenants.ts'
 import type { Write } from './change-context.ts'
+import {
+  createConfiguredWebhook,
+  deleteConfiguredWebhook,
+  updateConfiguredWebhook,
+} from './declared-webhooks.ts'
 import type { LiveResource } from './live.ts'
-import { createConfiguredWebhook, deleteConfiguredWebhook, updateConfiguredWebhook } from './webhooks.ts'
 
 /** @returns the tenant after the change, of a change of a tenant */
 export async function writeChange(write: Write, live: LiveResource | undefined): Promise<Tenant | undefined> {

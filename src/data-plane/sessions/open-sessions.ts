@@ -40,7 +40,7 @@ export async function openSessions(options: SessionOptions): Promise<OpenedSessi
     }
   }
   // loading the driver takes 15 MiB of memory in every thread
-  const { openRedisSessions } = await import('./redis/open.ts')
+  const { openRedisSessions } = await import('./redis/open-redis-sessions.ts')
   return openRedisSessions({
     target: redis,
     own,

@@ -4,7 +4,7 @@ import { keptKey } from '../../base/secrets/key-file.ts'
 import { createSealer, type Sealer } from '../../base/secrets/sealer.ts'
 import { VERSION } from '../../base/version.ts'
 import type { Store } from '../../control-plane/store/store.ts'
-import { startWebhooks, type Webhooks } from '../../control-plane/webhooks/webhooks.ts'
+import { startWebhooks, type Webhooks } from '../../control-plane/webhooks/webhook-sending.ts'
 import { createEgress } from '../../net/egress/client.ts'
 import type { AppContext } from './app-context.ts'
 

@@ -1,7 +1,7 @@
 /** An HTTP/2 connection, which carries requests as streams, and the interface of its owner. */
 import { type ClientHttp2Session, connect, constants, type Settings } from 'node:http2'
 import type { Socket } from 'node:net'
-import { SILENT_MS } from '../http1/connection.ts'
+import { SILENT_MS } from '../http1/http1-connection.ts'
 import { type ExchangeOwner, Http2Error, Http2Exchange, type StreamRequest } from './exchange.ts'
 
 export interface Http2Owner {

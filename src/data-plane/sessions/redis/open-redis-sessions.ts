@@ -4,8 +4,8 @@ import type { RedisTarget } from '../../../net/redis/servers.ts'
 import type { Log } from '../../../telemetry/log.ts'
 import type { KeyRing } from '../key-ring.ts'
 import type { OpenedSessions } from '../opened-sessions.ts'
-import { connectRedis, connectSubscriber } from './connection.ts'
 import { redisKeyRing } from './key-ring.ts'
+import { connectRedis, connectSubscriber } from './session-connection.ts'
 import { RedisSessionStore } from './store.ts'
 
 export interface OpenRedisSessionOptions {

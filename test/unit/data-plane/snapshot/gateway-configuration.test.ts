@@ -1,6 +1,6 @@
 /** Which changes and updates a gateway serves, in which form they are delivered, and what stays after one that is not served. */
 import { describe, expect, it } from 'vitest'
-import { Configuration } from '../../../../src/data-plane/snapshot/configuration.ts'
+import { Configuration } from '../../../../src/data-plane/snapshot/gateway-configuration.ts'
 import { applyChange, type SnapshotChange } from '../../../../src/link/change.ts'
 import { applyUpdate, EMPTY_SHARE } from '../../../../src/link/control-share.ts'
 import { EMPTY_CONTENT, type SnapshotDocument } from '../../../../src/link/document.ts'

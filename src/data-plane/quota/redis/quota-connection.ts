@@ -5,7 +5,7 @@ import {
   openSubscriber,
   type RedisConnection,
   SUBSCRIBER_COMMAND_TIMEOUT_MS,
-} from '../../../net/redis/connection.ts'
+} from '../../../net/redis/redis-connection.ts'
 import type { RedisTarget } from '../../../net/redis/servers.ts'
 import { keepSubscribed } from '../../../net/redis/subscription.ts'
 

@@ -14,11 +14,11 @@ type EmbeddedTarget = Exclude<DatabaseTarget, { readonly kind: 'postgres' }>
 export async function openStore(options: StoreOptions): Promise<OpenedStore> {
   const target = databaseTarget(options.url, options.dataDir)
   if (target.kind === 'postgres') {
-    const { openPostgres } = await import('./postgres/open.ts')
+    const { openPostgres } = await import('./postgres/open-postgres.ts')
     return openPostgres(target.url, options)
   }
   if (options.mustExist === true) await requireDatabase(target, options.url)
-  const { openPglite } = await import('./pglite/open.ts')
+  const { openPglite } = await import('./pglite/open-pglite.ts')
   return openPglite(target.kind === 'memory' ? undefined : target.directory, options)
 }
 
