@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, '..')
 /** Custom resource definition → file in deploy/schemas */
 const IN_FILES = { toolsets: 'toolset', tools: 'tool', toolviews: 'toolview' }
 /** What forms need of a schema. */
-const OF_FORMS = ['title', 'description', 'type', 'enum', 'required', 'items', 'properties']
+const OF_FORMS = ['description', 'type', 'enum', 'required', 'items', 'properties']
 
 /** @returns path → text; a test compares them with the files */
 export async function generateFiles() {
@@ -49,7 +49,10 @@ function formSchema(schema, schemas) {
   if (schema.$ref !== undefined) return formSchema(schemas[schema.$ref.split('/').at(-1)], schemas)
   const { properties, items } = schema
   const types = [schema.type].flat()
+  // not `title`, which generators of clients take as the name of a class
+  const label = schema['x-label']
   return {
+    ...(label === undefined ? {} : { title: label }),
     ...Object.fromEntries(
       OF_FORMS.filter(name => schema[name] !== undefined).map(name => [name, schema[name]]),
     ),

@@ -17,7 +17,20 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             deprecated_at: string | null;
-            deprecation: components["schemas"]["Deprecation"] | null;
+            deprecation: {
+                /** @enum {string} */
+                after_sunset: "serve" | "refuse";
+                /**
+                 * Format: uri
+                 * @example https://orders.example.com/v2
+                 */
+                link: string | null;
+                /**
+                 * Format: date-time
+                 * @example 2027-01-31T12:00:00Z
+                 */
+                sunset_at: string | null;
+            } | null;
             /** @description Text for the portal. */
             description: string;
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
@@ -83,7 +96,16 @@ export interface components {
              * @example v1
              */
             version: string;
-            versioning: components["schemas"]["Versioning"] | null;
+            versioning: {
+                /**
+                 * @description `path`: the version is the segment after the path of the API; `header`: a request header contains the version.
+                 * @enum {string}
+                 */
+                by: "path" | "header";
+                default: boolean;
+                /** @example x-api-version */
+                header: string | null;
+            } | null;
             /**
              * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.
              * @enum {string}
@@ -144,7 +166,8 @@ export interface components {
         ApiPatch: {
             /** @description true: callers need an approved subscription. A change, and false in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin. */
             auth_required?: boolean;
-            deprecation?: components["schemas"]["Deprecation"] | null;
+            /** @default null */
+            deprecation: components["schemas"]["Deprecation"] | null;
             /** @description Text for the portal. */
             description?: string;
             mcp?: components["schemas"]["McpUpstream"] | null;
@@ -193,7 +216,8 @@ export interface components {
              * @example v1
              */
             version?: string;
-            versioning?: components["schemas"]["Versioning"] | null;
+            /** @default null */
+            versioning: components["schemas"]["Versioning"] | null;
             /**
              * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.
              * @enum {string}
@@ -252,62 +276,48 @@ export interface components {
         BulkApproval: {
             ids: string[];
         };
-        /**
-         * Cache
-         * @description The gateway caches responses to GET requests (RFC 9111). null: the gateway caches no response.
-         */
+        /** @description The gateway caches responses to GET requests (RFC 9111). null: the gateway caches no response. */
         Cache: {
             /**
-             * Default freshness lifetime in seconds
              * @description Freshness lifetime of a response whose headers set no lifetime; null: such a response is never fresh.
              * @default null
              */
             default_age_secs: number | null;
             /**
-             * Maximum freshness lifetime in seconds
              * @description Maximum freshness lifetime of a cached response.
              * @default 3600
              */
             max_age_secs: number;
             /**
-             * Maximum response size in bytes
              * @description Maximum size of the body of a cached response; larger responses are not cached.
              * @default 262144
              */
             max_response_bytes: number;
             /**
-             * Scope
              * @description `caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows shared caching.
              * @default caller
              * @enum {string}
              */
             scope: "caller" | "public";
         };
-        /**
-         * Circuit breaker
-         * @description After opens_after failures in a row, the gateway refuses calls for open_ms. null: the circuit breaker of the gateway applies.
-         */
+        /** @description After opens_after failures in a row, the gateway refuses calls for open_ms. null: the circuit breaker of the gateway applies. */
         CircuitBreaker: {
             /**
-             * Maximum open time in ms
              * @description Each failed probe doubles the time for which the circuit is open, up to this value.
              * @default 2000
              */
             max_open_ms: number;
             /**
-             * Initial open time in ms
              * @description Time for which the circuit stays open before the first probe.
              * @default 1000
              */
             open_ms: number;
             /**
-             * Failures that open the circuit
              * @description Number of failures in a row after which the circuit opens.
              * @default 5
              */
             opens_after: number;
             /**
-             * Statuses
              * @description Response statuses that count as failures. Failed connections and timeouts also count as failures.
              * @default []
              * @example [
@@ -422,7 +432,8 @@ export interface components {
                              * @default true
                              */
                             auth_required: boolean;
-                            deprecation?: components["schemas"]["Deprecation"] | null;
+                            /** @default null */
+                            deprecation: components["schemas"]["Deprecation"] | null;
                             /**
                              * @description Text for the portal.
                              * @default
@@ -482,7 +493,8 @@ export interface components {
                              * @example v1
                              */
                             version: string;
-                            versioning?: components["schemas"]["Versioning"] | null;
+                            /** @default null */
+                            versioning: components["schemas"]["Versioning"] | null;
                             /**
                              * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.
                              * @default tenant
@@ -673,13 +685,9 @@ export interface components {
              */
             status?: "active" | "blocked";
         };
-        /**
-         * Cross-origin requests
-         * @description The cross-origin (CORS) rule of the API. null: the rule of the gateway (`CORS_ORIGINS`) applies.
-         */
+        /** @description The cross-origin (CORS) rule of the API. null: the rule of the gateway (`CORS_ORIGINS`) applies. */
         Cors: {
             /**
-             * Allowed request headers
              * @description Request headers that pages may set.
              * @default [
              *       "authorization",
@@ -689,31 +697,26 @@ export interface components {
              */
             allow_headers: string[];
             /**
-             * Allow credentials
              * @description true: pages may send the credentials that the browser holds for the gateway.
              * @default false
              */
             credentials: boolean;
             /**
-             * Exposed response headers
              * @description Response headers that pages may read, in addition to X-Request-ID and the headers that the upstream exposes.
              * @default []
              */
             expose_headers: string[];
             /**
-             * Preflight lifetime in seconds
              * @description Seconds for which browsers may cache the response to a preflight.
              * @default 600
              */
             max_age_secs: number;
             /**
-             * Methods
              * @description Methods that pages may use; null: all methods that the API allows.
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
             /**
-             * Origins
              * @description Origins of the pages that may read responses; `*`: every origin.
              * @example [
              *       "https://app.example"
@@ -1107,37 +1110,29 @@ export interface components {
             /** @default 1 */
             workers: number;
         };
-        /**
-         * Health checks of the upstream addresses
-         * @description One thread of each gateway sends a GET request to each address. null: the gateway checks no address.
-         */
+        /** @description One thread of each gateway sends a GET request to each address. null: the gateway checks no address. */
         HealthCheck: {
             /**
-             * Successful checks until healthy
              * @description Number of successful checks in a row after which the address gets calls again.
              * @default 1
              */
             healthy_after: number;
             /**
-             * Interval in ms
              * @description Time between two checks of an address.
              * @default 10000
              */
             interval_ms: number;
             /**
-             * Path
              * @description Path that the gateway appends to each address. An address is healthy if it responds with a status from 200 to 399.
              * @default /
              */
             path: string;
             /**
-             * Timeout in ms
              * @description A check that takes longer has failed.
              * @default 2000
              */
             timeout_ms: number;
             /**
-             * Failed checks until unhealthy
              * @description Number of failed checks in a row after which the address gets no calls.
              * @default 2
              */
@@ -1270,38 +1265,28 @@ export interface components {
                 subscription_id: string;
             }[];
         };
-        /**
-         * Mirrored requests
-         * @description The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. null: the gateway copies no request. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.
-         */
+        /** @description The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. null: the gateway copies no request. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin. */
         Mirror: {
             /**
-             * Maximum body size in bytes
              * @description Maximum size of a request body; calls with larger bodies are not copied.
              * @default 65536
              */
             max_body_bytes: number;
             /**
-             * Methods
              * @description Methods of the calls that the gateway copies. GET includes HEAD.
              * @default [
              *       "GET"
              *     ]
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[];
-            /**
-             * Percentage
-             * @description Percentage of the calls that the gateway copies.
-             */
+            /** @description Percentage of the calls that the gateway copies. */
             percent: number;
             /**
-             * Timeout in ms
              * @description Maximum duration of a copied call.
              * @default 5000
              */
             timeout_ms: number;
             /**
-             * Address
              * Format: uri
              * @description Address of the second upstream, which receives the copies.
              * @example https://orders.example.com/v2
@@ -1314,7 +1299,8 @@ export interface components {
              * @default true
              */
             auth_required: boolean;
-            deprecation?: components["schemas"]["Deprecation"] | null;
+            /** @default null */
+            deprecation: components["schemas"]["Deprecation"] | null;
             /**
              * @description Text for the portal.
              * @default
@@ -1374,7 +1360,8 @@ export interface components {
              * @example v1
              */
             version: string;
-            versioning?: components["schemas"]["Versioning"] | null;
+            /** @default null */
+            versioning: components["schemas"]["Versioning"] | null;
             /**
              * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.
              * @default tenant
@@ -1762,7 +1749,20 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             deprecated_at: string | null;
-            deprecation: components["schemas"]["Deprecation"] | null;
+            deprecation: {
+                /** @enum {string} */
+                after_sunset: "serve" | "refuse";
+                /**
+                 * Format: uri
+                 * @example https://orders.example.com/v2
+                 */
+                link: string | null;
+                /**
+                 * Format: date-time
+                 * @example 2027-01-31T12:00:00Z
+                 */
+                sunset_at: string | null;
+            } | null;
             /** @description Text for the portal. */
             description: string;
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
@@ -1804,7 +1804,16 @@ export interface components {
              * @example v1
              */
             version: string;
-            versioning: components["schemas"]["Versioning"] | null;
+            versioning: {
+                /**
+                 * @description `path`: the version is the segment after the path of the API; `header`: a request header contains the version.
+                 * @enum {string}
+                 */
+                by: "path" | "header";
+                default: boolean;
+                /** @example x-api-version */
+                header: string | null;
+            } | null;
             /**
              * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.
              * @enum {string}
@@ -1927,7 +1936,20 @@ export interface components {
              * @example 2026-01-31T12:00:00.000Z
              */
             deprecated_at: string | null;
-            deprecation: components["schemas"]["Deprecation"] | null;
+            deprecation: {
+                /** @enum {string} */
+                after_sunset: "serve" | "refuse";
+                /**
+                 * Format: uri
+                 * @example https://orders.example.com/v2
+                 */
+                link: string | null;
+                /**
+                 * Format: date-time
+                 * @example 2027-01-31T12:00:00Z
+                 */
+                sunset_at: string | null;
+            } | null;
             /** @description Text for the portal. */
             description: string;
             /** @example api_01kaa3b8w5f0gvm2f7z2q9x4td */
@@ -1967,7 +1989,16 @@ export interface components {
              * @example v1
              */
             version: string;
-            versioning: components["schemas"]["Versioning"] | null;
+            versioning: {
+                /**
+                 * @description `path`: the version is the segment after the path of the API; `header`: a request header contains the version.
+                 * @enum {string}
+                 */
+                by: "path" | "header";
+                default: boolean;
+                /** @example x-api-version */
+                header: string | null;
+            } | null;
         };
         PublicApiList: {
             items: components["schemas"]["PublicApi"][];
@@ -2038,43 +2069,34 @@ export interface components {
         Rejection: {
             reason: string;
         };
-        /**
-         * Retries
-         * @description Retries of calls to the upstream; timeout_ms covers all attempts. null: the gateway retries no call.
-         */
+        /** @description Retries of calls to the upstream; timeout_ms covers all attempts. null: the gateway retries no call. */
         Retry: {
             /**
-             * Budget in percent
              * @description Maximum number of retries per hundred calls to the API, in addition to a reserve of ten retries. Each worker thread counts separately.
              * @default 20
              */
             budget_percent: number;
             /**
-             * First delay in ms
              * @description Delay before the first retry. Each further retry doubles the delay, up to max_delay_ms. The gateway then subtracts a random part of up to half of the delay.
              * @default 50
              */
             first_delay_ms: number;
             /**
-             * Maximum attempts
              * @description Maximum number of attempts, including the first.
              * @default 2
              */
             max_attempts: number;
             /**
-             * Maximum delay in ms
              * @description Maximum delay before a retry.
              * @default 1000
              */
             max_delay_ms: number;
             /**
-             * Methods
              * @description Methods that the gateway retries; null: GET, OPTIONS, PUT and DELETE. GET includes HEAD.
              * @default null
              */
             methods: ("GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS")[] | null;
             /**
-             * Statuses
              * @description Response statuses after which the gateway retries. The gateway also retries after failed connections.
              * @default []
              * @example [
@@ -2247,10 +2269,7 @@ export interface components {
             /** @enum {string} */
             tier?: "free" | "starter" | "business" | "enterprise";
         };
-        /**
-         * Requests
-         * @description Rules for calls to the API. null: no rules.
-         */
+        /** @description Rules for calls to the API. null: no rules. */
         Traffic: {
             /** @default null */
             cache: components["schemas"]["Cache"] | null;
@@ -2261,13 +2280,11 @@ export interface components {
             /** @default null */
             cors: components["schemas"]["Cors"] | null;
             /**
-             * Maximum body size in bytes
              * @description Maximum size of a request body; requests with larger bodies get 413. null: any size.
              * @default null
              */
             max_request_bytes: number | null;
             /**
-             * Methods
              * @description Allowed methods; requests with other methods get 405. GET includes HEAD. null: every method.
              * @default null
              */
@@ -2275,7 +2292,6 @@ export interface components {
             /** @default null */
             mirror: components["schemas"]["Mirror"] | null;
             /**
-             * Request headers
              * @default {
              *       "set": {},
              *       "remove": []
@@ -2283,21 +2299,16 @@ export interface components {
              */
             request_headers: {
                 /**
-                 * Remove
                  * @description Names of headers that the gateway removes.
                  * @default []
                  */
                 remove: string[];
-                /**
-                 * Set
-                 * @description Header names in lower case, with their values. Every caller who may read the API sees the values.
-                 */
+                /** @description Header names in lower case, with their values. Every caller who may read the API sees the values. */
                 set?: {
                     [key: string]: string;
                 };
             };
             /**
-             * Response headers
              * @default {
              *       "set": {},
              *       "remove": []
@@ -2305,15 +2316,11 @@ export interface components {
              */
             response_headers: {
                 /**
-                 * Remove
                  * @description Names of headers that the gateway removes.
                  * @default []
                  */
                 remove: string[];
-                /**
-                 * Set
-                 * @description Header names in lower case, with their values. Every caller who may read the API sees the values.
-                 */
+                /** @description Header names in lower case, with their values. Every caller who may read the API sees the values. */
                 set?: {
                     [key: string]: string;
                 };
@@ -2321,7 +2328,6 @@ export interface components {
             /** @default null */
             retry: components["schemas"]["Retry"] | null;
             /**
-             * Timeout in ms
              * @description Maximum time from the start of the call to the last byte of the response, including all attempts. Also applies to tool calls. null: the timeout of the gateway applies.
              * @default null
              */
@@ -2329,27 +2335,17 @@ export interface components {
             /** @default null */
             upstreams: components["schemas"]["Upstreams"] | null;
         };
-        /**
-         * Connections
-         * @description How calls share connections to the upstream. null: one HTTP/1.1 request in flight on each connection.
-         */
+        /** @description How calls share connections to the upstream. null: one HTTP/1.1 request in flight on each connection. */
         UpstreamConnections: {
             /**
-             * HTTP/2
              * @description true: use HTTP/2, by ALPN for https and with prior knowledge for http.
              * @default false
              */
             http2: boolean;
         };
-        /**
-         * Upstream addresses
-         * @description Several addresses of the upstream, with weights and a health check. null: every call goes to upstream_url. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.
-         */
+        /** @description Several addresses of the upstream, with weights and a health check. null: every call goes to upstream_url. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin. */
         Upstreams: {
-            /**
-             * Addresses
-             * @description The gateway calls these addresses in place of upstream_url.
-             */
+            /** @description The gateway calls these addresses in place of upstream_url. */
             addresses: {
                 /**
                  * Format: uri

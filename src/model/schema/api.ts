@@ -24,7 +24,7 @@ const versionHeader = shaped(
   )
   .openapi({ example: 'x-api-version' })
 
-const versioning = z
+export const versioning = z
   .strictObject({
     by: word(['path', 'header']).openapi({
       description:
@@ -52,7 +52,7 @@ const versioning = z
     example: { by: 'header', header: 'x-api-version', default: false },
   })
 
-const deprecation = z
+export const deprecation = z
   .strictObject({
     sunset_at: moment()
       .transform(value => new Date(value).toISOString())

@@ -8,23 +8,23 @@ const MAX_CACHE_SECS = 86_400
 export const cache = z
   .strictObject({
     scope: word(['caller', 'public']).default('caller').openapi({
-      title: 'Scope',
+      'x-label': 'Scope',
       description:
         '`caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows shared caching.',
     }),
     default_age_secs: count(1, MAX_CACHE_SECS).nullable().default(null).openapi({
-      title: 'Default freshness lifetime in seconds',
+      'x-label': 'Default freshness lifetime in seconds',
       description:
         'Freshness lifetime of a response whose headers set no lifetime; null: such a response is never fresh.',
     }),
     max_age_secs: count(1, MAX_CACHE_SECS).default(3600).openapi({
-      title: 'Maximum freshness lifetime in seconds',
+      'x-label': 'Maximum freshness lifetime in seconds',
       description: 'Maximum freshness lifetime of a cached response.',
     }),
     max_response_bytes: count(0, 1024 * 1024)
       .default(262_144)
       .openapi({
-        title: 'Maximum response size in bytes',
+        'x-label': 'Maximum response size in bytes',
         description: 'Maximum size of the body of a cached response; larger responses are not cached.',
       }),
   })
@@ -33,7 +33,7 @@ export const cache = z
     message: 'must be at most max_age_secs.',
   })
   .openapi('Cache', {
-    title: 'Cache',
+    'x-label': 'Cache',
     description:
       'The gateway caches responses to GET requests (RFC 9111). null: the gateway caches no response.',
   })

@@ -25,29 +25,29 @@ export const cors = z
       )
       .max(MAX_ITEMS, `must have at most ${MAX_ITEMS} origins.`)
       .openapi({
-        title: 'Origins',
+        'x-label': 'Origins',
         description: 'Origins of the pages that may read responses; `*`: every origin.',
         example: ['https://app.example'],
       }),
     methods: methods().nullable().default(null).openapi({
-      title: 'Methods',
+      'x-label': 'Methods',
       description: 'Methods that pages may use; null: all methods that the API allows.',
     }),
     allow_headers: headerNames().default(DEFAULT_ALLOW_HEADERS).openapi({
-      title: 'Allowed request headers',
+      'x-label': 'Allowed request headers',
       description: 'Request headers that pages may set.',
     }),
     expose_headers: headerNames().default([]).openapi({
-      title: 'Exposed response headers',
+      'x-label': 'Exposed response headers',
       description:
         'Response headers that pages may read, in addition to X-Request-ID and the headers that the upstream exposes.',
     }),
     credentials: z.boolean('must be true or false.').default(false).openapi({
-      title: 'Allow credentials',
+      'x-label': 'Allow credentials',
       description: 'true: pages may send the credentials that the browser holds for the gateway.',
     }),
     max_age_secs: count(0, 86_400).default(600).openapi({
-      title: 'Preflight lifetime in seconds',
+      'x-label': 'Preflight lifetime in seconds',
       description: 'Seconds for which browsers may cache the response to a preflight.',
     }),
   })
@@ -61,7 +61,7 @@ export const cors = z
       'must be false when origins contains "*". Otherwise every page could act for the user of the browser.',
   })
   .openapi('Cors', {
-    title: 'Cross-origin requests',
+    'x-label': 'Cross-origin requests',
     description:
       'The cross-origin (CORS) rule of the API. null: the rule of the gateway (`CORS_ORIGINS`) applies.',
   })

@@ -32,7 +32,7 @@ function maySetResponseHeader(name: string): boolean {
 }
 
 /** @param mayChange says which names an API may set and remove */
-function headerRules(title: string, mayChange: (name: string) => boolean) {
+function headerRules(label: string, mayChange: (name: string) => boolean) {
   const name = headerName().refine(
     mayChange,
     'must be a header that the gateway does not set, change or remove.',
@@ -45,7 +45,7 @@ function headerRules(title: string, mayChange: (name: string) => boolean) {
         .refine(values => Object.keys(values).length <= MAX_RULES, `must have at most ${MAX_RULES} headers.`)
         .default({})
         .openapi({
-          title: 'Set',
+          'x-label': 'Set',
           type: 'object',
           additionalProperties: { type: 'string' },
           description:
@@ -55,25 +55,25 @@ function headerRules(title: string, mayChange: (name: string) => boolean) {
         .array(name)
         .max(MAX_RULES, `must have at most ${MAX_RULES} headers.`)
         .default([])
-        .openapi({ title: 'Remove', description: 'Names of headers that the gateway removes.' }),
+        .openapi({ 'x-label': 'Remove', description: 'Names of headers that the gateway removes.' }),
     })
     .default({ set: {}, remove: [] })
-    .openapi({ title })
+    .openapi({ 'x-label': label })
 }
 
 export const traffic = z
   .strictObject({
     methods: methods().nullable().default(null).openapi({
-      title: 'Methods',
+      'x-label': 'Methods',
       description:
         'Allowed methods; requests with other methods get 405. GET includes HEAD. null: every method.',
     }),
     max_request_bytes: count(0).nullable().default(null).openapi({
-      title: 'Maximum body size in bytes',
+      'x-label': 'Maximum body size in bytes',
       description: 'Maximum size of a request body; requests with larger bodies get 413. null: any size.',
     }),
     timeout_ms: count(100, 300_000).nullable().default(null).openapi({
-      title: 'Timeout in ms',
+      'x-label': 'Timeout in ms',
       description:
         'Maximum time from the start of the call to the last byte of the response, including all attempts. Also applies to tool calls. null: the timeout of the gateway applies.',
     }),
@@ -87,7 +87,7 @@ export const traffic = z
     mirror: mirror.nullable().default(null),
     connections: connections.nullable().default(null),
   })
-  .openapi('Traffic', { title: 'Requests', description: 'Rules for calls to the API. null: no rules.' })
+  .openapi('Traffic', { 'x-label': 'Requests', description: 'Rules for calls to the API. null: no rules.' })
 
 export type Traffic = ServedOf<typeof traffic>
 export type HeaderRules = Traffic['requestHeaders']

@@ -13,22 +13,22 @@ const healthCheck = z
     path: shaped(/^\/[\x21-\x7e]*$/, 500, 'must start with "/" and be printable ASCII without spaces.')
       .default('/')
       .openapi({
-        title: 'Path',
+        'x-label': 'Path',
         description:
           'Path that the gateway appends to each address. An address is healthy if it responds with a status from 200 to 399.',
       }),
     interval_ms: count(MIN_CHECK_INTERVAL_MS, 300_000)
       .default(10_000)
-      .openapi({ title: 'Interval in ms', description: 'Time between two checks of an address.' }),
+      .openapi({ 'x-label': 'Interval in ms', description: 'Time between two checks of an address.' }),
     timeout_ms: count(100, 60_000)
       .default(2000)
-      .openapi({ title: 'Timeout in ms', description: 'A check that takes longer has failed.' }),
+      .openapi({ 'x-label': 'Timeout in ms', description: 'A check that takes longer has failed.' }),
     unhealthy_after: count(1, 100).default(2).openapi({
-      title: 'Failed checks until unhealthy',
+      'x-label': 'Failed checks until unhealthy',
       description: 'Number of failed checks in a row after which the address gets no calls.',
     }),
     healthy_after: count(1, 100).default(1).openapi({
-      title: 'Successful checks until healthy',
+      'x-label': 'Successful checks until healthy',
       description: 'Number of successful checks in a row after which the address gets calls again.',
     }),
   })
@@ -37,7 +37,7 @@ const healthCheck = z
     message: 'must be at most interval_ms.',
   })
   .openapi('HealthCheck', {
-    title: 'Health checks of the upstream addresses',
+    'x-label': 'Health checks of the upstream addresses',
     description:
       'One thread of each gateway sends a GET request to each address. null: the gateway checks no address.',
   })
@@ -64,13 +64,13 @@ export const upstreams = z
         'must not contain an address more than once.',
       )
       .openapi({
-        title: 'Addresses',
+        'x-label': 'Addresses',
         description: 'The gateway calls these addresses in place of upstream_url.',
       }),
     health_check: healthCheck.nullable().default(null),
   })
   .openapi('Upstreams', {
-    title: 'Upstream addresses',
+    'x-label': 'Upstream addresses',
     description:
       'Several addresses of the upstream, with weights and a health check. null: every call goes to upstream_url.',
     ...CREDENTIAL_TARGET,
@@ -82,29 +82,29 @@ export type UpstreamAddress = AddressesRule['addresses'][number]
 export const mirror = z
   .strictObject({
     url: address().openapi({
-      title: 'Address',
+      'x-label': 'Address',
       description: 'Address of the second upstream, which receives the copies.',
     }),
     percent: count(1, 100).openapi({
-      title: 'Percentage',
+      'x-label': 'Percentage',
       description: 'Percentage of the calls that the gateway copies.',
     }),
     methods: methods().default(['GET']).openapi({
-      title: 'Methods',
+      'x-label': 'Methods',
       description: 'Methods of the calls that the gateway copies. GET includes HEAD.',
     }),
     max_body_bytes: count(0, 1024 * 1024)
       .default(65_536)
       .openapi({
-        title: 'Maximum body size in bytes',
+        'x-label': 'Maximum body size in bytes',
         description: 'Maximum size of a request body; calls with larger bodies are not copied.',
       }),
     timeout_ms: count(100, 60_000)
       .default(5000)
-      .openapi({ title: 'Timeout in ms', description: 'Maximum duration of a copied call.' }),
+      .openapi({ 'x-label': 'Timeout in ms', description: 'Maximum duration of a copied call.' }),
   })
   .openapi('Mirror', {
-    title: 'Mirrored requests',
+    'x-label': 'Mirrored requests',
     description:
       'The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. null: the gateway copies no request.',
     ...CREDENTIAL_TARGET,

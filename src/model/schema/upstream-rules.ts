@@ -14,13 +14,13 @@ function statuses(status: z.ZodType<number>) {
     .array(status)
     .max(MAX_STATUSES, `must have at most ${MAX_STATUSES} statuses.`)
     .default([])
-    .openapi({ title: 'Statuses' })
+    .openapi({ 'x-label': 'Statuses' })
 }
 
 export const retry = z
   .strictObject({
     max_attempts: count(2, 5).default(2).openapi({
-      title: 'Maximum attempts',
+      'x-label': 'Maximum attempts',
       description: 'Maximum number of attempts, including the first.',
     }),
     statuses: statuses(
@@ -34,19 +34,19 @@ export const retry = z
       example: [502, 503],
     }),
     methods: methods().nullable().default(null).openapi({
-      title: 'Methods',
+      'x-label': 'Methods',
       description: 'Methods that the gateway retries; null: GET, OPTIONS, PUT and DELETE. GET includes HEAD.',
     }),
     first_delay_ms: count(1, MAX_RETRY_DELAY_MS).default(50).openapi({
-      title: 'First delay in ms',
+      'x-label': 'First delay in ms',
       description:
         'Delay before the first retry. Each further retry doubles the delay, up to max_delay_ms. The gateway then subtracts a random part of up to half of the delay.',
     }),
     max_delay_ms: count(1, MAX_RETRY_DELAY_MS)
       .default(1000)
-      .openapi({ title: 'Maximum delay in ms', description: 'Maximum delay before a retry.' }),
+      .openapi({ 'x-label': 'Maximum delay in ms', description: 'Maximum delay before a retry.' }),
     budget_percent: count(1, 100).default(20).openapi({
-      title: 'Budget in percent',
+      'x-label': 'Budget in percent',
       description:
         'Maximum number of retries per hundred calls to the API, in addition to a reserve of ten retries. Each worker thread counts separately.',
     }),
@@ -56,7 +56,7 @@ export const retry = z
     message: 'must be at most max_delay_ms.',
   })
   .openapi('Retry', {
-    title: 'Retries',
+    'x-label': 'Retries',
     description:
       'Retries of calls to the upstream; timeout_ms covers all attempts. null: the gateway retries no call.',
   })
@@ -66,15 +66,15 @@ export type RetryRule = ServedOf<typeof retry>
 export const circuitBreaker = z
   .strictObject({
     opens_after: count(1, 1000).default(5).openapi({
-      title: 'Failures that open the circuit',
+      'x-label': 'Failures that open the circuit',
       description: 'Number of failures in a row after which the circuit opens.',
     }),
     open_ms: count(MIN_OPEN_MS, MAX_OPEN_MS).default(1000).openapi({
-      title: 'Initial open time in ms',
+      'x-label': 'Initial open time in ms',
       description: 'Time for which the circuit stays open before the first probe.',
     }),
     max_open_ms: count(MIN_OPEN_MS, MAX_OPEN_MS).default(2000).openapi({
-      title: 'Maximum open time in ms',
+      'x-label': 'Maximum open time in ms',
       description: 'Each failed probe doubles the time for which the circuit is open, up to this value.',
     }),
     statuses: statuses(count(400, 599)).openapi({
@@ -88,7 +88,7 @@ export const circuitBreaker = z
     message: 'must be at most max_open_ms.',
   })
   .openapi('CircuitBreaker', {
-    title: 'Circuit breaker',
+    'x-label': 'Circuit breaker',
     description:
       'After opens_after failures in a row, the gateway refuses calls for open_ms. null: the circuit breaker of the gateway applies.',
   })
@@ -98,12 +98,12 @@ export type CircuitRule = ServedOf<typeof circuitBreaker>
 export const connections = z
   .strictObject({
     http2: z.boolean('must be true or false.').default(false).openapi({
-      title: 'HTTP/2',
+      'x-label': 'HTTP/2',
       description: 'true: use HTTP/2, by ALPN for https and with prior knowledge for http.',
     }),
   })
   .openapi('UpstreamConnections', {
-    title: 'Connections',
+    'x-label': 'Connections',
     description:
       'How calls share connections to the upstream. null: one HTTP/1.1 request in flight on each connection.',
   })

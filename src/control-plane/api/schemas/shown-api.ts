@@ -1,7 +1,7 @@
 /** Schemas of APIs in responses, and the conversion of a record for a response. `api.ts` has those of requests. */
 import { readJson } from '../../../base/json/exact-number.ts'
 import { API_STATUSES, type Api, publicPath, tenantGatewayUrl } from '../../../model/api.ts'
-import { apiFields } from '../../../model/schema/api.ts'
+import { apiFields, deprecation, versioning } from '../../../model/schema/api.ts'
 import { toWire } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
 import type { Tool } from '../../../model/tool.ts'
@@ -19,18 +19,26 @@ const {
   name,
   description,
   version,
-  versioning,
+  versioning: _versioning,
   auth_required,
   type,
-  deprecation,
+  deprecation: _deprecation,
   ...ofOwner
 } = apiFields
+
+/** The same in a response, which has every field. */
+function whole<Shape extends z.ZodRawShape>({ shape }: z.ZodObject<Shape>) {
+  const fields = Object.entries(shape).map(([field, schema]) => {
+    return [field, schema instanceof z.ZodDefault ? schema.unwrap() : schema]
+  })
+  return z.object(Object.fromEntries(fields) as Shape).nullable()
+}
 
 const shownBase = {
   name,
   description,
   version,
-  versioning,
+  versioning: whole(versioning.in),
   auth_required,
   type,
   public_url: z.string().openapi({ format: 'uri' }),
@@ -38,7 +46,7 @@ const shownBase = {
   deprecated_at: shownMoment
     .nullable()
     .openapi({ description: 'Time of the deprecation, sent in the response header Deprecation (RFC 9745).' }),
-  deprecation,
+  deprecation: whole(deprecation),
   created_at: shownMoment,
   updated_at: shownMoment,
 }
