@@ -78,10 +78,12 @@ const LIMITS: readonly Limit[] = [
 async function serveOthers(work: Promise<unknown>): Promise<ReadonlySet<number>> {
   const statuses = new Set<number>()
   let isOver = false
-  void work.finally(() => {
+  const end = (): void => {
     isOver = true
-  })
+  }
+  work.then(end, end)
   while (!isOver) statuses.add((await subject!.callTool('small', subject!.foreignToken)).status)
+  await work
   return statuses
 }
 

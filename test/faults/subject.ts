@@ -113,6 +113,8 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
       'shared.yaml',
       { name: 'shared', namespace: 'platform' },
       sharedTools,
+      // large responses take longer than 2 s on a busy machine
+      '12s',
     )
   let changes = 0
   const change = (): void =>
@@ -250,6 +252,7 @@ function writeToolSet(
   file: string,
   metadata: { readonly name: string; readonly namespace: string },
   operations: readonly string[],
+  timeout = '2s',
 ): void {
   const operation = (operationId: string) => ({
     get: { operationId, summary: operationId, responses: { 200: { description: 'done' } } },
@@ -267,7 +270,7 @@ function writeToolSet(
       displayName: 'Faults',
       openAPISpec: { inline: JSON.stringify(document) },
       baseURL,
-      toolDefaults: { timeout: '2s', authentication: { type: 'none' } },
+      toolDefaults: { timeout, authentication: { type: 'none' } },
       naming: { useOperationId: true },
     },
   }

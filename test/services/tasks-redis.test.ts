@@ -66,6 +66,17 @@ describe.skipIf(!hasRedis())(`tasks in a Redis that stops responding (${REDIS_HI
   const ask = async (method: string, params: object): Promise<ReadResponse['json']> =>
     (await gateway.post('/mcp', rpc(method, params), token, VERSION)).json
 
+  /** A busy machine may not read within the 50 ms of a command. */
+  const askUntilAvailable = async (method: string, params: object): Promise<ReadResponse['json']> => {
+    const untilMs = Date.now() + 10_000
+    for (;;) {
+      const got = await ask(method, params)
+      if (got.error === undefined || Date.now() > untilMs) return got
+      expect(got.error).toMatchObject(UNAVAILABLE)
+      await sleep(20)
+    }
+  }
+
   it('are unavailable meanwhile, and the request that waits for a result gets it', async () => {
     const { task } = (await ask('tools/call', { name: 'run', arguments: {}, task: {} })).result
     const { taskId } = task
@@ -99,8 +110,8 @@ describe.skipIf(!hasRedis())(`tasks in a Redis that stops responding (${REDIS_HI
     expect(waiting.ended ? await waiting.response : undefined).toBeUndefined()
     await link.recover()
     expect((await waiting.response).result.content[0].text).toBe('Done.')
-    expect((await ask('tasks/get', { taskId })).result.status).toBe('completed')
-    expect((await ask('tasks/list', {})).result.tasks).toHaveLength(1)
+    expect((await askUntilAvailable('tasks/get', { taskId })).result.status).toBe('completed')
+    expect((await askUntilAvailable('tasks/list', {})).result.tasks).toHaveLength(1)
   }, 60_000)
 
   it('are not lost when Redis is back after an outage that was longer than their renewal', async () => {
@@ -112,18 +123,9 @@ describe.skipIf(!hasRedis())(`tasks in a Redis that stops responding (${REDIS_HI
     await sleep(6_000)
     await post(`${gateway.running.addresses.api_url}/test/clock`, { advance: '20s' }, token)
     await link.recover()
-    let got = await ask('tasks/get', { taskId })
-    for (
-      const untilMs = Date.now() + 10_000;
-      got.error !== undefined && Date.now() < untilMs;
-      await sleep(20)
-    ) {
-      expect(got.error).toMatchObject(UNAVAILABLE)
-      got = await ask('tasks/get', { taskId })
-    }
-    expect(got.result).toMatchObject({ status: 'working' })
+    expect((await askUntilAvailable('tasks/get', { taskId })).result).toMatchObject({ status: 'working' })
     for (const run of finish.splice(0)) run()
-    expect((await ask('tasks/result', { taskId })).result.content[0].text).toBe('Done.')
-    expect((await ask('tasks/get', { taskId })).result.status).toBe('completed')
+    expect((await askUntilAvailable('tasks/result', { taskId })).result.content[0].text).toBe('Done.')
+    expect((await askUntilAvailable('tasks/get', { taskId })).result.status).toBe('completed')
   }, 60_000)
 })
