@@ -16,8 +16,8 @@ const NOTHING: Carried = { asked: [], answers: {} }
 const APART = ':'
 
 export class ModernClient implements ClientSide {
-  readonly capabilities: ReadonlySet<string>
   readonly respondsDuringCall = false
+  readonly #declared: object
   readonly #states: InquiryStates
   readonly #request: RpcRequest
   /**
@@ -27,12 +27,17 @@ export class ModernClient implements ClientSide {
   #answers: Map<string, unknown> | undefined
   #pending: PendingInput | undefined
 
-  constructor(states: InquiryStates, request: RpcRequest, capabilities: object) {
+  constructor(states: InquiryStates, request: RpcRequest, declared: object) {
     this.#states = states
     this.#request = request
-    const { elicitation } = capabilities as { readonly elicitation?: unknown }
+    this.#declared = declared
+  }
+
+  /** Made when it is read: most calls ask nothing. */
+  get capabilities(): ReadonlySet<string> {
+    const { elicitation } = this.#declared as { readonly elicitation?: unknown }
     const modes = isObject(elicitation) && isObject(elicitation.url) ? ['elicitation.url'] : []
-    this.capabilities = new Set([...Object.keys(capabilities), ...modes])
+    return new Set([...Object.keys(this.#declared), ...modes])
   }
 
   /**
