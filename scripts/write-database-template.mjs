@@ -45,7 +45,7 @@ if (sources.some(path => writtenMs < statSync(path).ctimeMs)) {
 }
 
 async function create(directory) {
-  const { openMigratedStore } = await import(new URL('open.js', store))
+  const { openMigratedStore } = await import(new URL('open-store.js', store))
   const onFault = (message, error) => process.stderr.write(`${message}: ${error}\n`)
   const url = `pglite:${directory}`
   const migrated = await openMigratedStore({ url, dataDir: directory, now: Date.now, onFault })
