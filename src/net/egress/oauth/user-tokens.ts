@@ -18,7 +18,7 @@ import { type ReportUnwritten, UnwrittenGrants } from './unwritten-grants.ts'
 
 /** Whose tokens they are, and for which ToolSet: tools of another one never get them. */
 export interface ConnectionPlace {
-  /** User of the user, the same for all of its clients. */
+  /** Id of the user, the same for all clients of the user. */
   readonly user: string
   readonly namespace: string
   readonly toolSet: string
