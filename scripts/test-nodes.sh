@@ -61,13 +61,18 @@ in_root='
   ln -sfn /opt/npm/bin/npx-cli.js "$root/usr/local/bin/npx"
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
-  exec chroot "$root" /usr/bin/env -i HOME=/root CI=true NO_COLOR=1 REQUIRE_SERVICES="${REQUIRE_SERVICES:-}" \
-    PATH="/opt/nodes/$node/bin:/usr/local/bin:/usr/bin:/bin" \
+  exec chroot "$root" /usr/bin/env -i HOME=/root CI=true NO_COLOR=1 REQUIRE_SERVICES="${REQUIRE_SERVICES:-}" CHECK="${CHECK:-}" \
+    TEST_REPORT="$clone/reports/nodes/$node.json" PATH="/opt/nodes/$node/bin:/usr/local/bin:/usr/bin:/bin" \
     bash -c "cd \"\$0\" && exec node node_modules/vitest/vitest.mjs run \"\$@\"" "$clone" "$@"
 '
+mkdir -p reports/nodes
 failed=0
 for node in $nodes; do
   echo "Node $("$tools/nodes/$node/bin/node" --version), Debian $(cat "$tools/trixie/etc/debian_version")"
-  unshare --mount bash -c "$in_root" -- "$tools/trixie" "$tools" "$node" "$clone" "$(npm root -g)/npm" "$@" || failed=1
+  code=0 log=reports/nodes/$node.log
+  rm -f "reports/nodes/$node.json"
+  unshare --mount bash -c "$in_root" -- "$tools/trixie" "$tools" "$node" "$clone" "$(npm root -g)/npm" "$@" \
+    --reporter=dot --reporter=./scripts/test-report.mjs 2>&1 | tee "$log" || code=$?
+  node scripts/test-report.mjs print "$log" "$code" "reports/nodes/$node.json" || failed=1
 done
 exit "$failed"
