@@ -102,6 +102,12 @@ describe('an instance', () => {
     ['Online', null, gateway, object({}, 'platform')],
     ['Absent', /No gateway with the name in spec\.gatewayName/, undefined, object({}, 'platform')],
     ['Online', /spec\.url is/, gateway, object({ url: 'https://other.example' }, 'platform')],
+    [
+      'Online',
+      /spec\.url is not an absolute http\(s\) address/,
+      gateway,
+      object({ url: 'ftp://a' }, 'platform'),
+    ],
     ['Online', /refused/, { ...gateway, error: 'refused' }, object({}, 'platform')],
     ['Error', /create the GatewayInstance in the namespace platform/, gateway, object({})],
   ])('is %s, with the reason %s', (phase, reason, shown, one) => {

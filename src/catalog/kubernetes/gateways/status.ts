@@ -1,5 +1,8 @@
 /** Builds and compares the status of GatewayInstance and GatewayBinding objects, and names their gateways. Pure: the time is an argument. */
 import { isDeepStrictEqual } from 'node:util'
+import { faultText } from '../../../model/resource-fault.ts'
+import { gatewayInstanceSpec } from '../../../model/schema/gateway-object-specs.ts'
+import { readBySchema } from '../../../model/schema/read-resource.ts'
 import type { KubeObject } from '../api.ts'
 
 /** A gateway as `GET /v1/gateways` shows it. */
@@ -64,6 +67,8 @@ function faultOfInstance(
 ): string | undefined {
   if (metadata.namespace !== PLATFORM)
     return `metadata.namespace is ${metadata.namespace}, but a gateway serves every tenant: create the GatewayInstance in the namespace ${PLATFORM}`
+  const { faults } = readBySchema(gatewayInstanceSpec, spec ?? {}, 'spec')
+  if (faults.length > 0) return faultText(faults)
   if (gateway === undefined)
     return 'No gateway with the name in spec.gatewayName (default: metadata.name) has connected to the control plane. Start a gateway with this name in GATEWAY_NAME, or correct spec.gatewayName.'
   if (typeof spec?.url === 'string' && spec.url !== gateway.url)
