@@ -132,7 +132,8 @@ export class McpSessions {
         if (address === undefined) continue
         const isRemoved = await stored.store.remove(place, session.id)
         if (isRemoved === undefined) isDone = false
-        if (isRemoved === true) await resumeSession(address, { egress, client }, session).connection.close()
+        // a removal without a response may have been executed, and the next list would not have the session
+        if (isRemoved !== false) await resumeSession(address, { egress, client }, session).connection.close()
       }
       if (isDone || tries === END_TRIES || this.#closed) return
       await sleep(END_RETRY_MS, undefined, { ref: false })
