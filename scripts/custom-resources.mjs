@@ -176,7 +176,6 @@ function structural(node) {
 function definitionOf({ kind, shortName, spec, columns, status }) {
   const singular = kind.toLowerCase()
   const json = z.toJSONSchema(spec, { io: 'input', metadata: NOTES, unrepresentable: 'any' })
-  const isRequired = (json.required ?? []).length > 0 || kind !== 'GatewayInstance'
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -202,7 +201,7 @@ function definitionOf({ kind, shortName, spec, columns, status }) {
           schema: {
             openAPIV3Schema: {
               type: 'object',
-              ...(isRequired ? { required: ['spec'] } : {}),
+              ...(kind === 'GatewayInstance' ? {} : { required: ['spec'] }),
               properties: {
                 apiVersion: text,
                 kind: text,

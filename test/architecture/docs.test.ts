@@ -50,13 +50,13 @@ describe('docs/reference/http.md', () => {
 
 describe('the folders in CONTRIBUTING.md', () => {
   const listed: string[] = []
-  const parents: string[] = []
+  let parent = ''
   for (const line of read('CONTRIBUTING.md').split('```\nsrc/')[1]!.split('```')[0]!.split('\n')) {
     const [, indent = '', names] = /^( {2}| {4})((?:[\w-]+\/(?:, | |$))+)/.exec(line) ?? []
     for (const name of names?.split('/').map(part => part.replace(/^[, ]+/, '')) ?? []) {
       if (name.trim() === '') continue
-      if (indent.length === 2) parents[0] = name
-      listed.push(indent.length === 2 ? name : `${parents[0]}/${name}`)
+      if (indent.length === 2) parent = name
+      listed.push(indent.length === 2 ? name : `${parent}/${name}`)
     }
   }
   const foldersOf = (path: string): string[] =>

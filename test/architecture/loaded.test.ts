@@ -37,8 +37,6 @@ function reachedFrom(entry: string): ReadonlyMap<string, string> {
 
 /** The chain to a module, or to a part of a package such as `hono/cors`. */
 function chainTo(module: string, reached: ReadonlyMap<string, string>): string | undefined {
-  // a part of a fortieth of the size, which reads resources
-  if (module === 'zod') return reached.get(module)
   for (const [name, chain] of reached) if (name === module || name.startsWith(`${module}/`)) return chain
   return undefined
 }
@@ -62,7 +60,6 @@ describe.each(['src/app/main.ts', 'src/app/main/workers/thread.ts'])('loading %s
     'kysely',
     'oidc-provider',
     'pg',
-    'zod',
     'src/control-plane/api/control-plane.ts',
     'src/data-plane/listing/search/tool-index.ts',
   ])('does not load %s', module => {
@@ -72,6 +69,11 @@ describe.each(['src/app/main.ts', 'src/app/main/workers/thread.ts'])('loading %s
   it('loads two parts of undici, and not its fetch, WebSocket and cookies', () => {
     const parts = [...reached.keys()].filter(name => name.split('/')[0] === 'undici')
     expect(parts.sort()).toEqual(['undici/lib/core/connect.js', 'undici/lib/dispatcher/pool.js'])
+  })
+
+  it('loads no more of zod than zod/mini, which reads resources', () => {
+    const parts = [...reached.keys()].filter(name => name.split('/')[0] === 'zod')
+    expect(parts.filter(name => name !== 'zod/mini')).toEqual([])
   })
 
   it('loads what every call needs', () => {

@@ -1,13 +1,17 @@
 /** Rules for the overlays of a ToolSet resource, and the OpenAPI Overlay documents that it refers to. */
 import { query } from 'jsonpath-rfc9535'
 import { faultText, type ResourceFault } from '../../model/resource-fault.ts'
-import { readBySchema } from '../../model/schema/read-resource.ts'
 import type { z } from '../../model/schema/resource-fields.ts'
-import { type overlayActions, overlayDocument, type ToolSetSpec } from '../../model/schema/tool-set-spec.ts'
+import {
+  overlayAction,
+  type overlayActions,
+  overlayDocument,
+  type ToolSetSpec,
+} from '../../model/schema/tool-set-spec.ts'
 import type { Overlay, OverlayAction } from '../../model/tool-set.ts'
-import { SpecPart } from './spec-rules.ts'
+import { readSpec, type SpecPart } from './spec-rules.ts'
 
-const ACTION_FIELDS = ['target', 'description', 'update', 'remove']
+const ACTION_FIELDS = Object.keys(overlayAction.shape)
 
 export function checkOverlays(spec: SpecPart): void {
   for (const overlay of spec.parts('overlays')) {
@@ -25,13 +29,7 @@ function checkActions(parent: SpecPart): void {
       action.fault('target', `is not a JSONPath (${syntaxFault})`, 'correct it according to RFC 9535')
     if (action.get('remove') !== true && !action.has('update'))
       action.fault('', 'changes nothing', 'set update, or set remove to true')
-    for (const name of action.names)
-      if (!name.startsWith('x-') && !ACTION_FIELDS.includes(name))
-        action.fault(
-          name.slice(0, 60),
-          'is not a known field',
-          `correct or remove the field; allowed fields: ${ACTION_FIELDS.join(', ')}`,
-        )
+    action.refuseUnknown(name => name.startsWith('x-') || ACTION_FIELDS.includes(name), ACTION_FIELDS)
   }
 }
 
@@ -50,10 +48,9 @@ function faultOf(target: string): string | undefined {
  * @returns its actions, or every fault as text
  */
 export function readOverlayDocument(value: unknown, label: string): readonly OverlayAction[] | string {
-  const read = readBySchema(overlayDocument, value, label)
-  const faults: ResourceFault[] = [...read.faults]
-  checkActions(new SpecPart(value, label, faults))
-  return faults.length > 0 || read.value === undefined ? faultText(faults) : toActions(read.value.actions)
+  const faults: ResourceFault[] = []
+  const read = readSpec(overlayDocument, value, label, faults, checkActions)
+  return read === undefined ? faultText(faults) : toActions(read.actions)
 }
 
 export function toOverlay({

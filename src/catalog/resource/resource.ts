@@ -58,15 +58,9 @@ export function readResource(value: unknown, apiGroup: string): ResourceResult {
   const spec = root.get('spec')
   if (spec === undefined) root.fault('spec', 'is missing', 'write the fields of the resource under spec')
   else if (!isObject(spec)) root.fault('spec', 'is not an object', 'write an object')
-  for (const name of root.names)
-    if (!FIELDS.includes(name))
-      root.fault(
-        name.slice(0, 60),
-        'is not a known field',
-        `correct or remove the field; allowed fields: ${FIELDS.join(', ')}`,
-      )
+  root.refuseUnknown(name => FIELDS.includes(name), FIELDS)
   if (kind !== undefined && meta !== undefined && isObject(spec)) {
-    const resource = readSpec(kind, meta, spec, faults)
+    const resource = readKind(kind, meta, spec, faults)
     if (resource !== undefined) return { ok: true, resource }
   }
   return { ok: false, faults, kind, meta, target: targetOf(root, kind, meta) }
@@ -89,7 +83,7 @@ function targetOf(
   return { namespace: read('namespace', NAMESPACE), name: read('name', TOOL_NAME) }
 }
 
-function readSpec(
+function readKind(
   kind: Resource['kind'],
   meta: ResourceMeta,
   spec: Dict,

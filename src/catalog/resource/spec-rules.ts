@@ -1,8 +1,27 @@
 /** Rules between the fields of a spec: reads fields that may have any type, and reports faults with their path. */
 import { isObject } from '../../base/json/is-object.ts'
 import type { ResourceFault } from '../../model/resource-fault.ts'
-import { fieldPath } from '../../model/schema/read-resource.ts'
+import { fieldPath, readBySchema, unknownField } from '../../model/schema/read-resource.ts'
+import type { z } from '../../model/schema/resource-fields.ts'
 import { type Dict, own } from '../compile/dict.ts'
+
+/**
+ * Reads by the schema and by the rules between its fields, which see the value even where the schema refuses it.
+ * @param faults gets what is wrong with the value
+ * @returns undefined when there are faults
+ */
+export function readSpec<Schema extends z.ZodMiniType>(
+  schema: Schema,
+  given: unknown,
+  path: string,
+  faults: ResourceFault[],
+  check: (spec: SpecPart) => void,
+): z.output<Schema> | undefined {
+  const read = readBySchema(schema, given, path)
+  faults.push(...read.faults)
+  check(new SpecPart(given, path, faults))
+  return faults.length > 0 ? undefined : read.value
+}
 
 /** A part of a spec, before it is known whether the schema accepts it. */
 export class SpecPart {
@@ -39,6 +58,11 @@ export class SpecPart {
     const items = this.get(name)
     if (!Array.isArray(items)) return []
     return items.map((item, at) => new SpecPart(item, fieldPath(this.#path, [name, at]), this.#faults))
+  }
+
+  refuseUnknown(isKnown: (name: string) => boolean, allowed: readonly string[]): void {
+    const { reason, fix } = unknownField(allowed)
+    for (const name of this.names) if (!isKnown(name)) this.fault(name.slice(0, 60), reason, fix)
   }
 
   /** @param name '': the part itself */

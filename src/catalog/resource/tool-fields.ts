@@ -3,12 +3,15 @@ import { parseDurationMs } from '../../base/duration.ts'
 import type { ToolSpec } from '../../model/schema/tool-spec.ts'
 import type { ToolDefaults } from '../../model/tool-set.ts'
 
-type Fields = Pick<ToolSpec, 'timeout' | 'maxResultKiB' | 'tasks' | 'rateLimit' | 'cache'>
-type Converted = Partial<Pick<ToolDefaults, 'timeoutMs' | 'maxResultBytes' | 'tasks' | 'rateLimit' | 'cache'>>
+type Fields = Pick<ToolSpec, 'tags' | 'timeout' | 'maxResultKiB' | 'tasks' | 'rateLimit' | 'cache'>
+type Converted = Partial<
+  Pick<ToolDefaults, 'tags' | 'timeoutMs' | 'maxResultBytes' | 'tasks' | 'rateLimit' | 'cache'>
+>
 
 /** Absent fields stay absent. */
-export function toToolFields({ timeout, maxResultKiB, tasks, rateLimit, cache }: Fields): Converted {
+export function toToolFields({ tags, timeout, maxResultKiB, tasks, rateLimit, cache }: Fields): Converted {
   return {
+    ...(tags === undefined ? {} : { tags: distinct(tags) }),
     ...(timeout === undefined ? {} : { timeoutMs: toMs(timeout) }),
     ...(maxResultKiB === undefined ? {} : { maxResultBytes: maxResultKiB * 1024 }),
     ...(tasks === undefined ? {} : { tasks }),
@@ -19,6 +22,10 @@ export function toToolFields({ timeout, maxResultKiB, tasks, rateLimit, cache }:
         }),
     ...(cache === undefined ? {} : { cache: { ttlMs: toMs(cache.ttl) } }),
   }
+}
+
+export function distinct(items: readonly string[]): readonly string[] {
+  return [...new Set(items)]
 }
 
 /** @param duration as the schema accepts it */

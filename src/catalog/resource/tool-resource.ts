@@ -2,15 +2,13 @@
 import type { JsonSchema, ObjectSchema } from '../../base/json/json-schema.ts'
 import { assertSchema } from '../../base/json-schema/validate.ts'
 import type { ResourceFault } from '../../model/resource-fault.ts'
-import { readBySchema } from '../../model/schema/read-resource.ts'
 import { type ToolSpec, toolSpec } from '../../model/schema/tool-spec.ts'
 import type { DeclaredAuthentication, ToolDefaults } from '../../model/tool-set.ts'
 import { checkAuthentication, toAuthentication } from './authentication.ts'
 import { mirroredHeaderFault } from './mirrored-headers.ts'
 import type { ResourceMeta } from './resource-meta.ts'
-import { SpecPart } from './spec-rules.ts'
+import { readSpec, type SpecPart } from './spec-rules.ts'
 import { toToolFields } from './tool-fields.ts'
-import { distinct } from './tool-set-resource.ts'
 
 type Plain =
   | 'displayName'
@@ -41,24 +39,24 @@ export function readTool(
   spec: unknown,
   faults: ResourceFault[],
 ): ToolResource | undefined {
-  const read = readBySchema(toolSpec, spec, 'spec')
-  faults.push(...read.faults)
-  const part = new SpecPart(spec, 'spec', faults)
-  checkAuthentication(part.part('authentication'))
-  checkSchema(part, 'inputSchema')
-  checkSchema(part, 'outputSchema')
-  if (faults.length > 0 || read.value === undefined) return undefined
-  const { tags, authentication, inputSchema, ...rest } = read.value
-  const { timeout, maxResultKiB, tasks, rateLimit, cache, ...plain } = rest
+  const read = readSpec(toolSpec, spec, 'spec', faults, checkTool)
+  if (read === undefined) return undefined
+  const { authentication, inputSchema, ...rest } = read
+  const { tags, timeout, maxResultKiB, tasks, rateLimit, cache, ...plain } = rest
   return {
     name: meta.name,
     namespace: meta.namespace,
     ...plain,
     ...toToolFields(rest),
     ...(inputSchema === undefined ? {} : { inputSchema: inputSchema as ObjectSchema }),
-    ...(tags === undefined ? {} : { tags: distinct(tags) }),
     ...(authentication === undefined ? {} : { authentication: toAuthentication(authentication) }),
   }
+}
+
+function checkTool(spec: SpecPart): void {
+  checkAuthentication(spec.part('authentication'))
+  checkSchema(spec, 'inputSchema')
+  checkSchema(spec, 'outputSchema')
 }
 
 function checkSchema(spec: SpecPart, name: 'inputSchema' | 'outputSchema'): void {

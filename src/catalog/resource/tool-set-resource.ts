@@ -1,8 +1,8 @@
 /** Reads the spec of a ToolSet resource: by its schema, and by the rules between its fields. */
 import type { ResourceFault } from '../../model/resource-fault.ts'
-import { readBySchema } from '../../model/schema/read-resource.ts'
-import { type ToolSetSpec, toolSetSpec } from '../../model/schema/tool-set-spec.ts'
-import { isPerCaller } from '../../model/tool.ts'
+import { HEADER_NAME, MAX_HEADER_NAME } from '../../model/schema/backend-authentication.ts'
+import { FEATURES, MAX_HEADERS, type ToolSetSpec, toolSetSpec } from '../../model/schema/tool-set-spec.ts'
+import { AUTHENTICATION_TYPES, isPerCaller } from '../../model/tool.ts'
 import {
   DEFAULT_MCP_REFRESH_MS,
   DEFAULT_NAMING,
@@ -18,22 +18,17 @@ import { chosenTransport } from '../../model/upstream-transport.ts'
 import { checkAuthentication, toAuthentication } from './authentication.ts'
 import { checkOverlays, toOverlay } from './overlays.ts'
 import type { ResourceMeta } from './resource-meta.ts'
-import { SpecPart } from './spec-rules.ts'
-import { toMs, toToolFields } from './tool-fields.ts'
+import { readSpec, type SpecPart } from './spec-rules.ts'
+import { distinct, toMs, toToolFields } from './tool-fields.ts'
 
-const FEATURES = ['tools', 'resources', 'prompts'] as const
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/
-const MAX_HEADERS = 20
 /** Set by the gateway, or part of HTTP framing. */
 const RESERVED =
   /^(?:authorization|proxy-.*|host|connection|keep-alive|content-.*|transfer-encoding|te|trailer|upgrade|expect|accept|accept-encoding|cookie|last-event-id|mcp-.*|traceparent|tracestate|baggage|x-request-id)$/i
 
 /** @returns undefined when faults were added */
 export function readToolSet(meta: ResourceMeta, spec: unknown, faults: ResourceFault[]): ToolSet | undefined {
-  const read = readBySchema(toolSetSpec, spec, 'spec')
-  faults.push(...read.faults)
-  checkToolSet(new SpecPart(spec, 'spec', faults))
-  return faults.length > 0 || read.value === undefined ? undefined : toToolSet(meta, read.value)
+  const read = readSpec(toolSetSpec, spec, 'spec', faults, checkToolSet)
+  return read && toToolSet(meta, read)
 }
 
 function checkToolSet(spec: SpecPart): void {
@@ -51,11 +46,11 @@ function checkToolSet(spec: SpecPart): void {
         'remove it, and select by tags or methods',
       )
   const authentication = spec.has('source') ? server.part('authentication') : defaults.part('authentication')
-  const type = String(authentication.get('type'))
-  if (defaults.has('cache') && isPerCaller({ type } as Parameters<typeof isPerCaller>[0]))
+  const ownTokens = typeOfOwnTokens(authentication)
+  if (defaults.has('cache') && ownTokens !== undefined)
     defaults.fault(
       'cache',
-      `is set, but each caller has its own token (type ${type})`,
+      `is set, but each caller has its own token (type ${ownTokens})`,
       'remove it: callers share cached results',
     )
   checkOverlays(spec)
@@ -67,6 +62,12 @@ function checkToolSet(spec: SpecPart): void {
         argument.fault('hidden', 'is set together with fixed', 'remove it: a fixed argument is always hidden')
     }
   }
+}
+
+/** The type of an authentication in which each caller has its own token; undefined for others. */
+function typeOfOwnTokens(authentication: SpecPart): string | undefined {
+  const given = authentication.get('type')
+  return AUTHENTICATION_TYPES.find(type => type === given && isPerCaller({ type }))
 }
 
 function checkDocumentSource(spec: SpecPart): void {
@@ -106,10 +107,14 @@ function checkServer(spec: SpecPart, server: SpecPart): void {
       'is set, but type is not apiKey',
       'remove it: other types use the header Authorization',
     )
-  const type = String(authentication.get('type'))
+  const ownTokens = typeOfOwnTokens(authentication)
   const isShared = server.get('session') === 'shared'
-  if (isShared && isPerCaller({ type } as Parameters<typeof isPerCaller>[0]))
-    server.fault('session', `is shared, but each caller has its own token (type ${type})`, 'write per-caller')
+  if (isShared && ownTokens !== undefined)
+    server.fault(
+      'session',
+      `is shared, but each caller has its own token (type ${ownTokens})`,
+      'write per-caller',
+    )
   if (!isShared && defaults.has('cache'))
     defaults.fault(
       'cache',
@@ -118,7 +123,8 @@ function checkServer(spec: SpecPart, server: SpecPart): void {
     )
   const headers = server.part('headers')
   for (const name of headers.names) {
-    if (!HEADER_NAME.test(name)) headers.fault(name.slice(0, 60), 'is not a valid header name', 'rename it')
+    if (!HEADER_NAME.test(name) || name.length > MAX_HEADER_NAME)
+      headers.fault(name.slice(0, 60), 'is not a valid header name', 'rename it')
     else if (RESERVED.test(name))
       headers.fault(
         name,
@@ -145,9 +151,7 @@ function toToolSet(meta: ResourceMeta, spec: ToolSetSpec): ToolSet {
     toolDefaults: toToolDefaults(spec),
     naming: { ...DEFAULT_NAMING, ...spec.naming },
     ...(overlays === undefined || overlays.length === 0 ? {} : { overlays: overlays.map(toOverlay) }),
-    ...(overrides === undefined || overrides.length === 0
-      ? {}
-      : { overrides: overrides.map(override => toOverride(override)) }),
+    ...(overrides === undefined || overrides.length === 0 ? {} : { overrides: overrides.map(toOverride) }),
     ...(transport === undefined ? {} : { upstream: transport }),
     ...(listing === 'search' ? { listing } : {}),
     enabled: spec.enabled,
@@ -191,16 +195,11 @@ function toSelector(given: ToolSetSpec['selector'] = {}): OperationSelector {
   }
 }
 
-export function distinct(items: readonly string[]): readonly string[] {
-  return [...new Set(items)]
-}
-
 function toToolDefaults({ toolDefaults: given = {}, source }: ToolSetSpec): ToolDefaults {
   const authentication = source === undefined ? given.authentication : source.mcp.authentication
   return {
     ...DEFAULT_TOOL_DEFAULTS,
     ...toToolFields(given),
-    ...(given.tags === undefined ? {} : { tags: distinct(given.tags) }),
     ...(authentication === undefined ? {} : { authentication: toAuthentication(authentication) }),
     ...(given.outputSchema === undefined ? {} : { outputSchema: given.outputSchema }),
   }

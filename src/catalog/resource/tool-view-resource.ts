@@ -1,12 +1,11 @@
 /** Reads the spec of a ToolView resource, and reports its faults and that of a reserved name. */
 import type { ResourceFault } from '../../model/resource-fault.ts'
-import { readBySchema } from '../../model/schema/read-resource.ts'
 import { type ToolViewSpec, toolViewSpec } from '../../model/schema/tool-view-spec.ts'
 import { tenantOfNamespace } from '../../model/tool-set.ts'
 import type { ToolView } from '../../model/tool-view.ts'
 import type { ResourceMeta } from './resource-meta.ts'
-import { SpecPart } from './spec-rules.ts'
-import { distinct } from './tool-set-resource.ts'
+import { readSpec, type SpecPart } from './spec-rules.ts'
+import { distinct } from './tool-fields.ts'
 
 /** Addresses below `/mcp/` that mean something else. */
 const RESERVED = new Set(['sse', 'capabilities', 'health', 'tools', 'v1'])
@@ -23,11 +22,9 @@ export function readToolView(
       reason: `is "${meta.name}", but the gateway uses the path /mcp/${meta.name} for another endpoint`,
       fix: 'rename the view',
     })
-  const read = readBySchema(toolViewSpec, spec, 'spec')
-  faults.push(...read.faults)
   const tenant = tenantOfNamespace(meta.namespace) ?? null
-  checkView(new SpecPart(spec, 'spec', faults), tenant)
-  return faults.length > 0 || read.value === undefined ? undefined : toToolView(meta, tenant, read.value)
+  const read = readSpec(toolViewSpec, spec, 'spec', faults, part => checkView(part, tenant))
+  return read && toToolView(meta, tenant, read)
 }
 
 function checkView(spec: SpecPart, tenant: string | null): void {

@@ -2,6 +2,10 @@
 import { AUTHENTICATION_TYPES } from '../tool.ts'
 import { celRules, choice, formed, keyReference, noted, text, webUrl, z } from './resource-fields.ts'
 
+/** RFC 9110 §5.6.2, token. */
+export const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+export const MAX_HEADER_NAME = 64
+
 const CLIENT_ID = {
   description: 'Client ID of the gateway at the authorization server.',
   fix: 'write the client ID in printable ASCII, at most 512 characters',
@@ -61,7 +65,7 @@ export const serverAuthentication = noted(
   z.strictObject({
     ...COMMON,
     header: z.exactOptional(
-      formed(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 64, {
+      formed(HEADER_NAME, MAX_HEADER_NAME, {
         description: 'Header of a credential of type apiKey.',
         fix: 'write the name of an HTTP header',
       }),

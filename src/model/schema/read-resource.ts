@@ -32,6 +32,12 @@ export function readBySchema<Schema extends z.ZodMiniType>(
   return { value: undefined, faults: [...faults.values()] }
 }
 
+/** Reason and fix for a field that is not one of these. */
+export function unknownField(allowed: readonly string[]): Pick<ResourceFault, 'reason' | 'fix'> {
+  const fix = `correct or remove the field; allowed fields: ${allowed.join(', ')}`
+  return { reason: 'is not a known field', fix }
+}
+
 export function fieldPath(path: string, names: readonly PropertyKey[]): string {
   return names.reduce<string>((text, name) => {
     if (typeof name === 'number') return `${text}[${name}]`
@@ -53,8 +59,10 @@ interface Issue {
 
 /** `reason` and `fix`, separated by a line feed. */
 function explain(issue: Issue): string {
-  const fix = issue.params?.fix ?? fixOf(issue)
-  return `${reasonOf(issue)}\n${fix}`
+  const { type = '', shape = {} } = (issue.schema?.def ?? {}) as Definition
+  const { reason = reasonOf(issue), fix = fixOf(type, issue.schema) } =
+    issue.code === 'unrecognized_keys' ? unknownField(Object.keys(shape)) : (issue.params ?? {})
+  return `${reason}\n${fix}`
 }
 
 const TYPES: { readonly [expected: string]: string } = {
@@ -65,9 +73,7 @@ const TYPES: { readonly [expected: string]: string } = {
   int: 'an integer',
 }
 
-function reasonOf({ code, input, expected = '', origin, minimum, maximum, params }: Issue): string {
-  if (params?.reason !== undefined) return params.reason
-  if (code === 'unrecognized_keys') return 'is not a known field'
+function reasonOf({ code, input, expected = '', origin, minimum, maximum }: Issue): string {
   if (input === undefined) return 'is missing'
   if (code === 'invalid_type') return `is not ${TYPES[expected] ?? 'an object'}`
   if (code === 'too_small') return origin === 'number' ? `is below ${minimum}` : 'is empty'
@@ -82,11 +88,8 @@ const FIXES: { readonly [type: string]: string } = {
   object: 'write an object',
 }
 
-function fixOf({ code, schema }: Issue): string {
-  const { type, shape } = (schema?.def ?? {}) as Definition
-  if (code === 'unrecognized_keys')
-    return `correct or remove the field; allowed fields: ${Object.keys(shape ?? {}).join(', ')}`
-  return (schema && NOTES.get(schema)?.fix) ?? FIXES[type ?? ''] ?? 'correct it'
+function fixOf(type: string, schema: z.ZodMiniType | undefined): string {
+  return (schema && NOTES.get(schema)?.fix) ?? FIXES[type] ?? 'correct it'
 }
 
 /** What the kinds of schemas hold (zod 4, `def`). */
@@ -107,11 +110,9 @@ function withoutNulls(schema: z.ZodMiniType, value: unknown): unknown {
   if (element !== undefined && Array.isArray(value)) return value.map(item => withoutNulls(element, item))
   if ((shape ?? valueType) === undefined || !isObject(value)) return value
   const given = Object.entries(value).filter(([, field]) => (field ?? undefined) !== undefined)
-  const schemaOf = (name: string): z.ZodMiniType | undefined =>
-    valueType ?? (Object.hasOwn(shape!, name) ? shape![name] : undefined)
   return Object.fromEntries(
     given.map(([name, field]) => {
-      const inner = schemaOf(name)
+      const inner = valueType ?? (Object.hasOwn(shape!, name) ? shape![name] : undefined)
       return [name, inner === undefined ? field : withoutNulls(inner, field)]
     }),
   )

@@ -20,6 +20,9 @@ import {
 import { HINTS, TOOL_FIELDS } from './tool-spec.ts'
 
 const METHODS = ['GET', 'PUT', 'POST', 'DELETE', 'OPTIONS', 'HEAD', 'PATCH', 'QUERY', 'TRACE'] as const
+/** The lists that are taken over from an MCP server. */
+export const FEATURES = ['tools', 'resources', 'prompts'] as const
+export const MAX_HEADERS = 20
 const MONTH_MS = 30 * 24 * 3_600_000
 const MAX_INLINE_CHARS = 5_000_000
 /** An object of Kubernetes has at most 1.5 MiB. */
@@ -57,7 +60,7 @@ const mcpServer = noted(
     transport: z._default(choice(['auto', 'streamable', 'sse']), 'auto'),
     session: z._default(choice(['per-caller', 'shared']), 'per-caller'),
     features: z.exactOptional(
-      noted(z.array(choice(['tools', 'resources', 'prompts'])).check(z.minLength(1), z.maxLength(3)), {
+      noted(z.array(choice(FEATURES)).check(z.minLength(1), z.maxLength(3)), {
         fix: 'write a list of one or more of tools, resources, prompts',
       }),
     ),
@@ -65,7 +68,7 @@ const mcpServer = noted(
     headers: z.exactOptional(
       noted(z.record(z.string(), formed(/^[\x20-\x7e]+$/, 1024, HEADER_VALUE)), {
         fix: 'write an object of names and values',
-        kubernetes: { maxProperties: 20 },
+        kubernetes: { maxProperties: MAX_HEADERS },
       }),
     ),
     authentication: z.exactOptional(serverAuthentication),
@@ -115,18 +118,15 @@ const naming = z.strictObject({
 })
 
 /** Extensions (`x-…`) are allowed, so the reader checks the other names. */
-export const overlayAction = noted(
-  z.looseObject({
-    target: formed(/^\$/, 1024, {
-      description: 'JSONPath (RFC 9535).',
-      fix: "write a JSONPath (RFC 9535) such as $.paths['/items'].get",
-    }),
-    description: z.exactOptional(text(4096)),
-    update: z.exactOptional(z.unknown()),
-    remove: z.exactOptional(flag()),
+export const overlayAction = z.looseObject({
+  target: formed(/^\$/, 1024, {
+    description: 'JSONPath (RFC 9535).',
+    fix: "write a JSONPath (RFC 9535) such as $.paths['/items'].get",
   }),
-  {},
-)
+  description: z.exactOptional(text(4096)),
+  update: z.exactOptional(z.unknown()),
+  remove: z.exactOptional(flag()),
+})
 
 const MAX_ACTIONS = 1000
 const MAX_OVERLAYS = 20
@@ -224,7 +224,7 @@ export const toolSetSpec = noted(
         description: 'OpenAPI Overlay 1.0; applied to the document in this order.',
       }),
     ),
-    overrides: z.exactOptional(noted(z.array(override).check(z.maxLength(MAX_OVERRIDES)), {})),
+    overrides: z.exactOptional(z.array(override).check(z.maxLength(MAX_OVERRIDES))),
   }),
   celRules([
     '!has(self.source) || !(has(self.openAPISpec) || has(self.baseURL) || has(self.overlays) || has(self.upstream))',

@@ -52,7 +52,7 @@ export const toolViewSpec = noted(
       text(8_192, { description: 'For models; sent with initialize and server/discover.' }),
     ),
     websiteUrl: z.exactOptional(webUrl()),
-    icons: z.exactOptional(noted(z.array(icon).check(z.maxLength(MAX_ICONS)), {})),
+    icons: z.exactOptional(z.array(icon).check(z.maxLength(MAX_ICONS))),
     select: z.exactOptional(
       noted(
         z.strictObject({
@@ -67,13 +67,13 @@ export const toolViewSpec = noted(
         },
       ),
     ),
-    tools: z.exactOptional(noted(z.array(change).check(z.maxLength(MAX_CHANGES)), {})),
+    tools: z.exactOptional(z.array(change).check(z.maxLength(MAX_CHANGES))),
     order: z.exactOptional(texts(MAX_NAMES)),
     tokenBudget: z.exactOptional(
       integer(MIN_BUDGET, MAX_BUDGET, { description: 'Budget of the definitions in a list, in tokens.' }),
     ),
     overBudget: z.exactOptional(choice(['search', 'leaveOut'])),
-    bindings: z.exactOptional(noted(z.array(binding).check(z.maxLength(MAX_BINDINGS)), {})),
+    bindings: z.exactOptional(z.array(binding).check(z.maxLength(MAX_BINDINGS))),
   }),
   celRules(['!has(self.overBudget) || has(self.tokenBudget)', 'overBudget needs tokenBudget']),
 )

@@ -67,12 +67,12 @@ function faultOfInstance(
 ): string | undefined {
   if (metadata.namespace !== PLATFORM)
     return `metadata.namespace is ${metadata.namespace}, but a gateway serves every tenant: create the GatewayInstance in the namespace ${PLATFORM}`
-  const { faults } = readBySchema(gatewayInstanceSpec, spec ?? {}, 'spec')
-  if (faults.length > 0) return faultText(faults)
+  const { value, faults } = readBySchema(gatewayInstanceSpec, spec ?? {}, 'spec')
+  if (value === undefined) return faultText(faults)
   if (gateway === undefined)
     return 'No gateway with the name in spec.gatewayName (default: metadata.name) has connected to the control plane. Start a gateway with this name in GATEWAY_NAME, or correct spec.gatewayName.'
-  if (typeof spec?.url === 'string' && spec.url !== gateway.url)
-    return `spec.url is ${spec.url}, but the gateway reports ${gateway.url}. Correct spec.url, or GATEWAY_URL of the gateway.`
+  if (value.url !== undefined && value.url !== gateway.url)
+    return `spec.url is ${value.url}, but the gateway reports ${gateway.url}. Correct spec.url, or GATEWAY_URL of the gateway.`
   return gateway.error ?? undefined
 }
 

@@ -18,6 +18,7 @@ const APART = ':'
 export class ModernClient implements ClientSide {
   readonly respondsDuringCall = false
   readonly #declared: object
+  #capabilities: ReadonlySet<string> | undefined
   readonly #states: InquiryStates
   readonly #request: RpcRequest
   /**
@@ -35,9 +36,8 @@ export class ModernClient implements ClientSide {
 
   /** Made when it is read: most calls ask nothing. */
   get capabilities(): ReadonlySet<string> {
-    const { elicitation } = this.#declared as { readonly elicitation?: unknown }
-    const modes = isObject(elicitation) && isObject(elicitation.url) ? ['elicitation.url'] : []
-    return new Set([...Object.keys(this.#declared), ...modes])
+    this.#capabilities ??= capabilitiesOf(this.#declared)
+    return this.#capabilities
   }
 
   /**
@@ -112,4 +112,10 @@ function counts(inquiry: Inquiry, name: string, asked: readonly string[]): boole
 
 function own(answers: ClientAnswers, name: string): unknown {
   return Object.hasOwn(answers, name) ? answers[name] : undefined
+}
+
+function capabilitiesOf(declared: { readonly elicitation?: unknown }): ReadonlySet<string> {
+  const { elicitation } = declared
+  const modes = isObject(elicitation) && isObject(elicitation.url) ? ['elicitation.url'] : []
+  return new Set([...Object.keys(declared), ...modes])
 }
