@@ -56,6 +56,9 @@ const TIMED = [
 /** The suite of others has limits of 500 to 1,500 ms of wall time in its code, so nothing else may take the processors while it runs. */
 const ALONE = ['test/services/conformance.test.ts']
 
+/** They wait for servers, timers and responses for a part of their time, so they run after the files that do not, with more workers than processors. */
+const WAITING = { maxWorkers: 2 * availableParallelism(), sequence: { groupOrder: 1 } }
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -69,8 +72,11 @@ export default defineConfig({
   test: {
     projects: [
       { extends: true, test: { name: 'hermetic', include: HERMETIC, isolate: false } },
-      { extends: true, test: { name: 'deployments', include: DEPLOYMENTS, isolate: false } },
-      { extends: true, test: { name: 'closing', include: CLOSING, exclude: TIMED, isolate: false } },
+      { extends: true, test: { name: 'deployments', include: DEPLOYMENTS, isolate: false, ...WAITING } },
+      {
+        extends: true,
+        test: { name: 'closing', include: CLOSING, exclude: TIMED, isolate: false, ...WAITING },
+      },
       {
         extends: true,
         test: {
@@ -80,7 +86,7 @@ export default defineConfig({
           isolate: false,
           // they wait for servers and faults half of the time, the long tables of faults most of it
           maxWorkers: (IS_LONG_CHECK ? 3 : 2) * availableParallelism() + 1,
-          sequence: { groupOrder: 1 },
+          sequence: { groupOrder: 2 },
         },
       },
       { extends: true, test: { name: 'timed', include: TIMED } },
@@ -92,7 +98,7 @@ export default defineConfig({
           exclude: [...HERMETIC, ...DEPLOYMENTS, ...CLOSING, ...SERVICES],
         },
       },
-      { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 2 } } },
+      { extends: true, test: { name: 'alone', include: ALONE, sequence: { groupOrder: 3 } } },
     ],
     // of runs as of a date: test/dates/run.mjs
     setupFiles: process.env.FILES_BEGIN_AT === undefined ? [] : ['test/dates/begin-file.ts'],
