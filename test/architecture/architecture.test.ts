@@ -102,6 +102,13 @@ describe.each([
   })
 })
 
+it('only test/fixtures/key-pair.ts generates keys with node:crypto, and says why', () => {
+  const makers = [...src, ...others].filter(({ text }) =>
+    /import \{[^}]*\bgenerateKeyPair(Sync)?\b[^}]*\} from 'node:crypto'/.test(text),
+  )
+  expect(makers.map(({ path }) => path)).toEqual(['fixtures/key-pair.ts'])
+})
+
 describe('package.json', () => {
   const manifest = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'))
   const lock = JSON.parse(readFileSync(`${ROOT}package-lock.json`, 'utf8'))

@@ -1,10 +1,10 @@
 /** An identity provider that is unavailable, over the real wire: tokens get 503 with Retry-After on both planes, never 401, and loaded keys continue to serve. */
-import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
+import { makeKeyPair } from '../fixtures/key-pair.ts'
 
 type Fault = 'hang' | 'status 500' | 'garbage' | 'reset'
 const FAULTS: readonly Fault[] = ['reset', 'hang', 'status 500', 'garbage']
@@ -12,11 +12,10 @@ const FAULTS: readonly Fault[] = ['reset', 'hang', 'status 500', 'garbage']
 /** A provider with one key, which can fail in several ways. */
 class Provider {
   readonly #server: Server
-  readonly #key: { readonly publicKey: KeyObject; readonly privateKey: KeyObject }
+  readonly #key = makeKeyPair('rsa')
   fault: Fault | undefined
 
   constructor() {
-    this.#key = generateKeyPairSync('rsa', { modulusLength: 2048 })
     this.#server = createServer((request, response) => void this.#respond(request.url!, response))
   }
 

@@ -1,5 +1,4 @@
 /** Signed bundles, signed by the real `opa sign`: what was signed passes, also as the same JSON in another form, and nothing else does. */
-import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import { unpack } from '../../../src/policy/archive.ts'
 import { BUNDLE_LIMITS } from '../../../src/policy/bundle.ts'
 import { SIGNATURES_FILE, verifySignatures } from '../../../src/policy/signatures.ts'
 import { findOpa, OPA_VERSION, runProgram } from '../../../src/policy/workshop/opa.ts'
+import { makeKeyPair } from '../../fixtures/key-pair.ts'
 import { SHIPPED } from '../../fixtures/policy/inputs.ts'
 
 const opa = await findOpa(fileURLToPath(new URL('../../../.tools/bin', import.meta.url)), process.env)
@@ -18,8 +18,8 @@ const dir = mkdtempSync(join(tmpdir(), 'policy-signed-'))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
 
 const kinds = {
-  RS256: generateKeyPairSync('rsa', { modulusLength: 2048 }),
-  ES256: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  RS256: makeKeyPair('rsa'),
+  ES256: makeKeyPair('ec'),
 }
 const publicPem = (kind: keyof typeof kinds) =>
   kinds[kind].publicKey.export({ type: 'spki', format: 'pem' }) as string
@@ -106,7 +106,7 @@ describe.skipIf(missing)(`signatures by opa ${OPA_VERSION} (npm run policy:test 
   })
 
   it('do not pass under another key, nor one that the key itself would be the secret of', async () => {
-    const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey
+    const other = makeKeyPair('rsa').publicKey
     const pem = other.export({ type: 'spki', format: 'pem' }) as string
     await expect(verifySignatures(files, jwsVerifier(pem))).rejects.toThrow(
       /the signature of the bundle is not valid/,

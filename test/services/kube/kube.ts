@@ -1,6 +1,5 @@
 /** A real kube-apiserver on a real etcd, for one suite. Bring them: `scripts/services.sh kubernetes`. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
-import { generateKeyPairSync } from 'node:crypto'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -9,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { parseAllDocuments, stringify } from 'yaml'
 import { eventually } from '../../contract/toolsets/source-world.ts'
 import { freePort } from '../../fixtures/free-ports.ts'
+import { makeKeyPair } from '../../fixtures/key-pair.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const APISERVER = join(ROOT, '.tools/kube/kube-apiserver')
@@ -67,7 +67,7 @@ export class Kube {
       'initial-cluster': `default=${peerUrl}`,
       'unsafe-no-fsync': 'true',
     })
-    const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+    const key = makeKeyPair('rsa').privateKey
     const keyFile = this.#write('sa.key', key.export({ type: 'pkcs8', format: 'pem' }).toString())
     this.#arguments = {
       'etcd-servers': etcd,

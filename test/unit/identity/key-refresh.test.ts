@@ -1,12 +1,12 @@
 /** When the provider is asked for its keys, by a clock that the tests advance: the cool-down, retries, outages, the end. */
-import { generateKeyPairSync } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { FetchedJson } from '../../../src/identity/fetch-json.ts'
 import { KeySource, type KeySourceOptions } from '../../../src/identity/key-source.ts'
 import type { Log } from '../../../src/telemetry/log.ts'
+import { makeKeyPair } from '../../fixtures/key-pair.ts'
 
 const jwks = [0, 1].map(at => ({
-  ...generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' }),
+  ...makeKeyPair('ec').publicKey.export({ format: 'jwk' }),
   kid: `k${at}`,
 }))
 const published = (...keys: object[]): FetchedJson => ({ ok: true, json: { keys } })

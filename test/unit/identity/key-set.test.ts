@@ -1,11 +1,12 @@
 /** Which published keys are usable, for which algorithms, and which of them may have signed a token. */
-import { generateKeyPairSync, sign } from 'node:crypto'
+import { sign } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { algorithmsOf, isAlgorithm, verifies } from '../../../src/identity/algorithms.ts'
 import { importKeySet, KeySet, MAX_KEYS } from '../../../src/identity/key-set.ts'
+import { makeKeyPair } from '../../fixtures/key-pair.ts'
 
-const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const ec = makeKeyPair('ec')
+const rsa = makeKeyPair('rsa')
 const jwkOf = (pair: typeof ec, more: object = {}) => ({
   ...pair.publicKey.export({ format: 'jwk' }),
   ...more,
@@ -57,7 +58,7 @@ describe('a set of keys', () => {
     [
       'the modulus of the key has 1024 bits, fewer than 2048',
       {
-        ...generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({ format: 'jwk' }),
+        ...makeKeyPair('rsa', 1024).publicKey.export({ format: 'jwk' }),
         kid: 'a',
       },
       'a',

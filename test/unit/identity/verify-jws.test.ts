@@ -1,14 +1,14 @@
 /** Signatures verified by public keys alone, discovery documents that must name their issuer, and tokens without a provider. */
-import { generateKeyPairSync } from 'node:crypto'
 import { CompactSign } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { discoverEndpoints, discoveryUrl } from '../../../src/identity/discovery.ts'
 import { NO_TOKENS } from '../../../src/identity/no-provider.ts'
 import { jwsVerifier } from '../../../src/identity/verify-jws.ts'
+import { makeKeyPair } from '../../fixtures/key-pair.ts'
 
 describe('a signature over bytes', () => {
-  const own = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const other = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const own = makeKeyPair('ec')
+  const other = makeKeyPair('ec')
   // within the tests, so that a mutant of it meets them
   const verify = (jws: string) =>
     jwsVerifier(own.publicKey.export({ type: 'spki', format: 'pem' }) as string)(jws)
