@@ -31,9 +31,11 @@ export function compose(
     return refuse('internal_error')
   }
 
-  /** For an exchange in which a stage is pending: continues with what arrives, and has the outcome of the exchange in the end. */
-  class Run extends Later<Final> implements Reader<Outcome> {
+  /** For an exchange in which a stage is pending: continues with what arrives. */
+  class Run implements Reader<Outcome> {
     readonly exchange: Exchange
+    /** A member: with a fifth class that extends Later, V8 defines the fields of all of them by a slow way. */
+    readonly final = new Later<Final>()
     /** Place of the pending stage. */
     at = 0
     startedAt = 0
@@ -41,7 +43,6 @@ export function compose(
     holds = 0
 
     constructor(exchange: Exchange) {
-      super()
       this.exchange = exchange
     }
 
@@ -49,7 +50,7 @@ export function compose(
       const { exchange, at } = this
       time(exchange, steps[at]!, this.startedAt)
       const final = outcome === undefined ? walk(exchange, at + 1, this) : settle(exchange, outcome, this)
-      if (final !== this) this.resolve(final as Final)
+      if (final !== this.final) this.final.resolve(final as Final)
     }
 
     onError(error: unknown): void {
@@ -75,7 +76,7 @@ export function compose(
 
     onValue(): void {
       const run = this.#run
-      if (run.release()) run.resolve(end(run.exchange, run.exchange.final))
+      if (run.release()) run.final.resolve(end(run.exchange, run.exchange.final))
     }
 
     onError(error: unknown): void {
@@ -102,7 +103,7 @@ export function compose(
         bug(error, stage, exchange)
       }
     }
-    return run === undefined || run.release() ? end(exchange, final) : run
+    return run === undefined || run.release() ? end(exchange, final) : run.final
   }
 
   function end(exchange: Exchange, final: Final): Final {
@@ -140,7 +141,7 @@ export function compose(
         run.at = at
         run.startedAt = startedAt
         passTo(outcome, run)
-        return run
+        return run.final
       }
       if (startedAt > 0) time(exchange, stage, startedAt)
       if (outcome === undefined) continue
