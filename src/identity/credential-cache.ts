@@ -1,6 +1,5 @@
 /** A bounded cache of verified credentials and their principals. */
 import { randomInt } from 'node:crypto'
-import { codeAt } from '../base/code-at.ts'
 import type { Principal } from '../model/principal.ts'
 
 /** Entries that share one bucket; their fingerprints lie in one cache line. */
@@ -93,7 +92,7 @@ export class CredentialMemory {
     const { length } = text
     let hash = length
     for (let at = length - this.#tailChars; at < length; at++)
-      hash = (Math.imul(hash, multiplier) + codeAt(text, at)) | 0
+      hash = (Math.imul(hash, multiplier) + text.charCodeAt(at)) | 0
     hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b)
     return hash ^ (hash >>> 13)
   }

@@ -1,5 +1,4 @@
 /** Builds the head of an HTTP message in one buffer, and checks the values of its fields. */
-import { codeAt } from '../base/code-at.ts'
 import { copyBytes } from '../base/copy-bytes.ts'
 
 const KEPT_BYTES = 16 * 1024
@@ -68,7 +67,7 @@ export class HeadText {
   add(text: string): void {
     const { length } = text
     const bytes = this.#reserve(length)
-    for (let at = 0, to = this.#end; at < length; at++) bytes[to++] = codeAt(text, at)
+    for (let at = 0, to = this.#end; at < length; at++) bytes[to++] = text.charCodeAt(at)
     this.#end += length
     // what it has overwritten
     if (this.#count > 0) this.#kept = Math.min(this.#kept, this.#count)
@@ -188,7 +187,7 @@ export class HeadText {
     const bytes = this.#reserve(length)
     let all = 0
     for (let at = 0, to = this.#end; at < length; at++) {
-      const code = codeAt(value, at)
+      const code = value.charCodeAt(at)
       if ((code < 0x20 && code !== TAB) || code === 0x7f || code > 0xff) return undefined
       all |= code
       bytes[to++] = code

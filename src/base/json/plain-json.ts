@@ -1,5 +1,4 @@
 /** Writes small objects of plain values as JSON. Other objects it leaves to its caller. */
-import { codeAt } from '../code-at.ts'
 
 /** Longer texts are looked through in more time than it takes to write them. */
 const MAX_CHARS = 64
@@ -35,7 +34,7 @@ function isPlain(text: string): boolean {
   const { length } = text
   if (length > MAX_CHARS) return false
   for (let at = 0; at < length; at++) {
-    const code = codeAt(text, at)
+    const code = text.charCodeAt(at)
     if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return false
   }
   return true

@@ -1,6 +1,5 @@
 /** Writes a path into the kernel's input window. It does not interpret the path. */
 
-import { codeAt } from '../../base/code-at.ts'
 import { MAX_PATH_BYTES } from './abi.ts'
 
 /**
@@ -38,16 +37,16 @@ export class PathWindow {
     let at = 0
     let word = 0
     for (; at + 3 < length; at += 4) {
-      const a = codeAt(path, at)
-      const b = codeAt(path, at + 1)
-      const c = codeAt(path, at + 2)
-      const d = codeAt(path, at + 3)
+      const a = path.charCodeAt(at)
+      const b = path.charCodeAt(at + 1)
+      const c = path.charCodeAt(at + 2)
+      const d = path.charCodeAt(at + 3)
       seen |= a | b | c | d
       words[word++] = a | (b << 8) | (c << 16) | (d << 24)
     }
     let rest = 0
     for (let shift = 0; at < length; at++, shift += 8) {
-      const code = codeAt(path, at)
+      const code = path.charCodeAt(at)
       seen |= code
       rest |= code << shift
     }

@@ -1,6 +1,4 @@
 /** Encodes metering events as protobuf into a buffer that it is given, with new ids. */
-
-import { codeAt } from '../../base/code-at.ts'
 import { MAX_REQUEST_ID } from '../../base/request-id.ts'
 import { ACCESSES, type MeteredOutcome, OUTCOMES } from '../../link/metering-event.ts'
 import { EVENT_ID_LENGTH, EventIds } from './event-id.ts'
@@ -145,10 +143,10 @@ function text(into: Buffer, at: number, key: number, value: string): number {
   const start = at + (length > 0x7f ? 2 : 1)
   let index = 0
   for (; index + 4 <= length; index += 4) {
-    const first = codeAt(value, index)
-    const second = codeAt(value, index + 1)
-    const third = codeAt(value, index + 2)
-    const fourth = codeAt(value, index + 3)
+    const first = value.charCodeAt(index)
+    const second = value.charCodeAt(index + 1)
+    const third = value.charCodeAt(index + 2)
+    const fourth = value.charCodeAt(index + 3)
     if ((first | second | third | fourth) > 0x7f) return wideText(into, at, value)
     const to = start + index
     into[to] = first
@@ -157,7 +155,7 @@ function text(into: Buffer, at: number, key: number, value: string): number {
     into[to + 3] = fourth
   }
   for (; index < length; index++) {
-    const code = codeAt(value, index)
+    const code = value.charCodeAt(index)
     if (code > 0x7f) return wideText(into, at, value)
     into[start + index] = code
   }

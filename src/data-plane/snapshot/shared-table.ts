@@ -1,7 +1,6 @@
 /** An immutable table by key, and changed copies that share parts of it. */
 
 import { visitSteps } from '../../base/async/slices.ts'
-import { codeAt } from '../../base/code-at.ts'
 
 /** A power of two; at 100,000 keys a bucket holds a hundred. */
 const BUCKETS = 1024
@@ -47,5 +46,8 @@ export class SharedTable<V> {
 /** The last characters of keys and ids are random, the first are not. */
 function bucketOf(key: string): number {
   const end = key.length
-  return (codeAt(key, end - 1) * 37 + codeAt(key, end - 2) * 1009 + codeAt(key, end - 3) * 7) & (BUCKETS - 1)
+  return (
+    (key.charCodeAt(end - 1) * 37 + key.charCodeAt(end - 2) * 1009 + key.charCodeAt(end - 3) * 7) &
+    (BUCKETS - 1)
+  )
 }

@@ -1,5 +1,4 @@
 /** Splits an outgoing URL into the origin to connect to and the path to send, or says why it cannot be called. */
-import { codeAt } from '../../base/code-at.ts'
 import { isUnixUrl, readUnixUrl } from '../../model/upstream-url.ts'
 
 export interface Target {
@@ -41,7 +40,7 @@ export class TargetParser {
     const path = hash < 0 ? url.slice(end) : url.slice(end, hash)
     if (!isVisibleAscii(path))
       return 'the path contains a space, a control character or a non-ASCII character; percent-encode it'
-    return { origin, path: codeAt(path, 0) === SLASH ? path : `/${path}` }
+    return { origin, path: path.charCodeAt(0) === SLASH ? path : `/${path}` }
   }
 
   #learn(spelled: string): string {
@@ -57,7 +56,7 @@ export class TargetParser {
 /** RFC 3986 §3.2: the authority ends at the next slash, question mark or number sign, or with the URL. */
 function endsAuthority(url: string, at: number): boolean {
   if (at === url.length) return true
-  const code = codeAt(url, at)
+  const code = url.charCodeAt(at)
   return code === SLASH || code === QUESTION || code === HASH
 }
 
@@ -85,7 +84,7 @@ function readOrigin(spelled: string, takesSockets: boolean): string {
 
 function isVisibleAscii(text: string): boolean {
   for (let at = 0, { length } = text; at < length; at++) {
-    const code = codeAt(text, at)
+    const code = text.charCodeAt(at)
     if (code <= 0x20 || code >= 0x7f) return false
   }
   return true

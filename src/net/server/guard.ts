@@ -1,6 +1,5 @@
 /** Checks a request head before a handler gets it, and chooses the status of a refusal. */
 
-import { codeAt } from '../../base/code-at.ts'
 import type { ListenerLimits, ListenerRefusal } from './listener.ts'
 
 /**
@@ -89,7 +88,7 @@ export function checkHead(
   if (mayCarryBody === undefined) return 'method'
   const contentLength = encoding !== undefined ? -1 : length === undefined ? 0 : Number(length)
   if (contentLength !== 0 && !mayCarryBody) return 'unexpected_body'
-  if (codeAt(path, 0) !== SLASH || !consistsOf(TARGET, path) || !consistsOf(TARGET, query)) return 'url'
+  if (path.charCodeAt(0) !== SLASH || !consistsOf(TARGET, path) || !consistsOf(TARGET, query)) return 'url'
   if (path.length + query.length > limits.maxUrlBytes) return 'url_too_long'
   if (bytes > limits.maxHeaderBytes || rawHeaders.length > limits.maxHeaders * 2) return 'headers_too_large'
   return contentLength
@@ -99,12 +98,12 @@ const SLASH = 0x2f
 
 function flags(characters: Iterable<string>): Uint8Array {
   const table = new Uint8Array(128)
-  for (const character of characters) table[codeAt(character, 0)] = 1
+  for (const character of characters) table[character.charCodeAt(0)] = 1
   return table
 }
 
 function consistsOf(table: Uint8Array, text: string): boolean {
-  for (let at = 0, { length } = text; at < length; at++) if (table[codeAt(text, at)] !== 1) return false
+  for (let at = 0, { length } = text; at < length; at++) if (table[text.charCodeAt(at)] !== 1) return false
   return true
 }
 

@@ -1,6 +1,5 @@
 /** Reads the head of an HTTP/1 response (RFC 9112 §4 and §5) and says how its body is delimited (§6.3). */
 
-import { codeAt } from '../../../base/code-at.ts'
 import type { EgressHeaders } from '../egress.ts'
 import { Http1Error } from './response-handler.ts'
 
@@ -92,7 +91,7 @@ const HTTP_1 = Buffer.from('HTTP/1.', 'latin1')
 /** RFC 9110 §5.6.2. */
 const TOKEN_CHARS = new Uint8Array(256)
 for (const char of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-  TOKEN_CHARS[codeAt(char, 0)] = 1
+  TOKEN_CHARS[char.charCodeAt(0)] = 1
 /** Characters that no field value may hold (RFC 9110 §5.5): controls but for the tab. */
 const ENDS_VALUE = new Uint8Array(256)
 ENDS_VALUE.fill(1, 0, SPACE)
@@ -185,7 +184,7 @@ function framingName(bytes: Buffer, from: number, end: number): string | undefin
   if (names === undefined) return undefined
   for (const name of names) {
     let at = 0
-    while (at < name.length && lowerCase(bytes[from + at]!) === codeAt(name, at)) at++
+    while (at < name.length && lowerCase(bytes[from + at]!) === name.charCodeAt(at)) at++
     if (at === name.length) return name
   }
   return undefined
@@ -194,7 +193,7 @@ function framingName(bytes: Buffer, from: number, end: number): string | undefin
 /** @param name in lower case; the text has at least as many characters left */
 function isNamed(text: string, from: number, name: string): boolean {
   for (let at = 0, { length } = name; at < length; at++)
-    if (lowerCase(codeAt(text, from + at)) !== codeAt(name, at)) return false
+    if (lowerCase(text.charCodeAt(from + at)) !== name.charCodeAt(at)) return false
   return true
 }
 
@@ -238,7 +237,7 @@ function timeoutOf(value: string): number | undefined {
 
 function isDigits(text: string, from: number, to: number): boolean {
   for (let at = from; at < to; at++) {
-    const code = codeAt(text, at)
+    const code = text.charCodeAt(at)
     if (!(code >= 0x30 && code <= 0x39)) return false
   }
   return true

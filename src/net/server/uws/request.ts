@@ -8,17 +8,9 @@ import type { UwsTurn } from './turn.ts'
 /** Filled by one shared callback, so that no closure is made per request; the parser runs on one thread. */
 const collected: string[] = []
 let count = 0
-let marks = 0
 const collect = (name: string, value: string): void => {
   collected[count++] = name
   collected[count++] = value
-  marks |= markOf(name)
-}
-
-/** One of 32 bits, by length and last character. */
-function markOf(name: string): number {
-  const { length } = name
-  return 1 << (length + 7 * name.charCodeAt(length - 1))
 }
 
 export class UwsRequest implements HttpRequest {
@@ -27,8 +19,6 @@ export class UwsRequest implements HttpRequest {
   readonly query: string
   readonly rawHeaders: readonly string[]
   readonly peerVerified = false
-  /** For all names: most headers that a call is asked for are absent, and one comparison shows it. */
-  readonly #marks: number
   /** Set by the listener once the guard has read the head. */
   contentLength = 0
   #turn: UwsTurn | undefined
@@ -40,9 +30,7 @@ export class UwsRequest implements HttpRequest {
     this.path = native.getUrl()
     this.query = native.getQuery() ?? ''
     count = 0
-    marks = 0
     native.forEach(collect)
-    this.#marks = marks
     // of the right size, where a list that grows takes twice as much
     this.rawHeaders = collected.slice(0, count)
   }
@@ -54,7 +42,6 @@ export class UwsRequest implements HttpRequest {
   }
 
   header(name: string): string {
-    if ((this.#marks & markOf(name)) === 0) return ''
     const { rawHeaders } = this
     const { length } = name
     let found = ''
