@@ -1,6 +1,6 @@
 /**
  * `npm run bench:compare -- REF`: the working tree against another commit, suites in turns (A B, B A, …) in fresh processes, Welch's test at
- * 95 %. Nothing is claimed without significance. Exit code 1: a significant regression over the threshold, 2: it could not be compared, or the machine was not quiet.
+ * 95 %; or the instructions of a call. Nothing is claimed without significance. Exit code 1: a significant regression over the threshold, 2: it could not be compared, or the machine was not quiet.
  */
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -19,7 +19,10 @@ Compares the speed of the working tree with that of a git ref, in alternating ru
   --filter TEXT     runs only the cases whose id contains TEXT: kernel/normalize, stages/; with --http, cases of the load run
   --http            compares the CPU time per call of the load run, in place of the suites (takes minutes); the bench of the working tree
                     measures both sides
-  --repeats N       fresh processes for each suite and side (default: 6; with --http 3)
+  --instructions    compares the instructions that the gateway's main thread executes for one call of the load run, counted by the user mode of
+                    QEMU (needs qemu-user and gcc): the same on a busy machine; what the system does for a call is not counted
+  --repeats N       fresh processes for each suite and side (default: 6; with --http 3);
+                    with --instructions windows of 2,000 calls in one process (default: 6)
   --time MS         duration of each case in each of the three rounds of a process (default: 40)
   --seconds S       with --http: duration of each case (default: 2)
   --threshold PART  a significant loss above this part is a regression (default: 0.05)
@@ -33,6 +36,7 @@ const { values: options, positionals } = parseArgs({
   options: {
     filter: { type: 'string', default: '' },
     http: { type: 'boolean', default: false },
+    instructions: { type: 'boolean', default: false },
     repeats: { type: 'string' },
     time: { type: 'string', default: '40' },
     seconds: { type: 'string', default: '2' },
@@ -58,13 +62,15 @@ async function main(): Promise<number> {
   const repeats = Number(options.repeats ?? (options.http ? 3 : 6))
   if (!(repeats >= 2))
     throw new Error(`--repeats ${options.repeats}: two at least, one sample has no variance`)
-  const chosen = options.http
-    ? [loadRun(options.filter, Number(options.seconds), options['own-bench'] ? undefined : ROOT)]
-    : microSuites(ROOT, options.filter, Number(options.time))
-  if (chosen.length === 0)
+  const chosen = options.instructions
+    ? []
+    : options.http
+      ? [loadRun(options.filter, Number(options.seconds), options['own-bench'] ? undefined : ROOT)]
+      : microSuites(ROOT, options.filter, Number(options.time))
+  if (chosen.length === 0 && !options.instructions)
     throw new Error(`no suite can hold a case with ${JSON.stringify(options.filter)} in its id`)
   // suites run from sources, with the kernel built
-  const script = options.http ? 'build' : 'build:kernel'
+  const script = options.http || options.instructions ? 'build' : 'build:kernel'
   progress('build the working tree')
   npm(ROOT, 'run', '--silent', script)
   let other: Worktree | undefined
@@ -78,18 +84,19 @@ async function main(): Promise<number> {
   const quietness = new Quietness()
   try {
     const results: Compared[] = []
+    const judge = (pair: Pair): void => void results.push(compared(pair, Number(options.threshold)))
+    if (options.instructions) for (const pair of await countBoth(other.folder, repeats)) judge(pair)
     let failed = 0
     for (const [at, one] of chosen.entries()) {
       progress(`[${at + 1}/${chosen.length}] ${one.name}`)
       try {
-        const pairs = await inTurns(one, other.folder, repeats)
-        results.push(...pairs.map(pair => compared(pair, Number(options.threshold))))
+        for (const pair of await inTurns(one, other.folder, repeats)) judge(pair)
       } catch (error) {
         failed++
         console.error(`${one.name} cannot be compared: ${(error as Error).message}`)
       }
     }
-    const noisy = noisyText(quietness.othersShare())
+    const noisy = options.instructions ? undefined : noisyText(quietness.othersShare())
     const judged = noisy === undefined ? results : results.map(withoutClaim)
     print(judged, other.commit)
     if (noisy !== undefined) {
@@ -124,6 +131,24 @@ async function inTurns(one: Measurable, other: string, repeats: number): Promise
   })
 }
 
+async function countBoth(other: string, windows: number): Promise<Pair[]> {
+  // it ends this process at a signal, which would leave the worktree: our listener, which removes it, has to come first
+  const { measureInstructions } = await import('./instructions.ts')
+  const measured = await measureInstructions({
+    trees: [other, ROOT],
+    filter: options.filter,
+    windows,
+    progress,
+  })
+  return [...measured].map(([id, costs]) => ({
+    id: `http/load/${id} instructions`,
+    unit: '',
+    better: 'lower',
+    before: costs.map(([before]) => before!),
+    after: costs.map(([, after]) => after!),
+  }))
+}
+
 const withoutClaim = (result: Compared): Compared => ({ ...result, claim: 'no claim', regression: false })
 
 const values = (samples: readonly Sample[]): number[] => samples.map(({ value }) => value)
@@ -148,8 +173,9 @@ function print(results: readonly Compared[], commit: string): void {
 }
 
 try {
-  process.exitCode = await main()
+  // the backend of the counted calls listens on
+  process.exit(await main())
 } catch (error) {
   console.error((error as Error).message)
-  process.exitCode = 2
+  process.exit(2)
 }

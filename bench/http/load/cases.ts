@@ -152,6 +152,14 @@ async function bytesOfList({ url, token }: Toolgate): Promise<number> {
   return (await response.arrayBuffer()).byteLength
 }
 
+/** Our cases alone, for gateways that are compared with one another. */
+export async function casesOf(toolgate: Toolgate): Promise<readonly Case[]> {
+  return [
+    ...withoutBackend(toolgate),
+    ...withBackend(toolgate, ['', ''], await toolgate.tokens(TOKENS_IN_TURNS)),
+  ]
+}
+
 type Peer = (kind: string) => Promise<{ server: Child; url: string }>
 
 async function fastify(peer: Peer): Promise<readonly Case[]> {

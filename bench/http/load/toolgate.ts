@@ -49,25 +49,25 @@ export interface ServeOptions {
   readonly questions?: boolean
   /** For its runtime. */
   readonly nodeOptions?: readonly string[]
+  /** Command that executes it: an emulator. */
+  readonly runner?: readonly string[]
 }
 
 /** `toolgate serve` as it was built, with these settings. */
 export async function serve(
   side: Side,
   env: Readonly<Record<string, string>>,
-  { questions = true, nodeOptions = [] }: ServeOptions = {},
+  { questions = true, nodeOptions = [], runner = [] }: ServeOptions = {},
 ): Promise<Served> {
-  const child = await startChild(
-    process.execPath,
-    [...nodeOptions, ...(questions ? ['--expose-gc', '--import', INSIDE] : []), 'dist/cli/index.js', 'serve'],
-    {
-      ...(tree === undefined ? {} : { cwd: tree }),
-      side,
-      questions,
-      ready: line => line.startsWith('{"ready":true'),
-      env: { ...FREE, LOG_LEVEL: 'warn', ...env },
-    },
-  )
+  const inside = questions ? ['--expose-gc', '--import', INSIDE] : []
+  const [command, ...args] = [...runner, process.execPath, ...nodeOptions, ...inside]
+  const child = await startChild(command!, [...args, 'dist/cli/index.js', 'serve'], {
+    ...(tree === undefined ? {} : { cwd: tree }),
+    side,
+    questions,
+    ready: line => line.startsWith('{"ready":true'),
+    env: { ...FREE, LOG_LEVEL: 'warn', ...env },
+  })
   return { ...child, ...(JSON.parse(child.said) as Addresses) }
 }
 
@@ -111,8 +111,9 @@ export interface ToolgateOptions {
   readonly mcpServer?: string
   /** Calls a month of demo-agent and demo-viewer, 0 without end; absent: their plan of the example. */
   readonly agentPerMonth?: number
-  /** For the runtime of the gateway. */
+  /** For the gateway, as in `ServeOptions`. */
   readonly nodeOptions?: readonly string[]
+  readonly runner?: readonly string[]
   /** For the control plane: `spare` when absent. Where nothing is timed it need not wait for idle processors, which a busy machine has none of. */
   readonly controlSide?: Side
 }
@@ -164,7 +165,8 @@ export async function startToolgate(options: ToolgateOptions): Promise<Toolgate>
       WORKERS: String(options.workers),
       ...options.env,
     }
-    gateway = await serve(options.side, env, { nodeOptions: options.nodeOptions ?? [] })
+    const { nodeOptions = [], runner = [] } = options
+    gateway = await serve(options.side, env, { nodeOptions, runner })
     const started = gateway
     return {
       ...gateway,
