@@ -190,7 +190,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/identity': 1945,
   'src/link': 1070,
   'src/mcp': 3158,
-  'src/model': 4912,
+  'src/model': 4993,
   'src/net': 8914,
   'src/policy': 5538,
   'src/telemetry': 1367,

@@ -4,7 +4,7 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Api: {
-            /** @description true: callers need an approved subscription. A change, and false in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin. */
+            /** @description true: callers need an approved subscription. */
             auth_required: boolean;
             /**
              * Format: date-time
@@ -76,7 +76,7 @@ export interface components {
             tenant_id: string;
             traffic: components["schemas"]["Traffic"] | null;
             /**
-             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.
              * @enum {string}
              */
             type: "http" | "mcp";
@@ -87,7 +87,7 @@ export interface components {
             updated_at: string;
             /**
              * Format: uri
-             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.
              * @example https://orders.example.com/v2
              */
             upstream_url: string;
@@ -164,62 +164,75 @@ export interface components {
             total_pages: number;
         };
         ApiPatch: {
-            /** @description true: callers need an approved subscription. A change, and false in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin. */
+            /** @description true: callers need an approved subscription. Authority: `tenant-admin`. */
             auth_required?: boolean;
-            /** @default null */
+            /**
+             * @description Authority: `tenant-admin`.
+             * @default null
+             */
             deprecation: components["schemas"]["Deprecation"] | null;
             /** @description Text for the portal. */
             description?: string;
+            /** @description Authority: `tenant-admin`. */
             mcp?: components["schemas"]["McpUpstream"] | null;
             /**
              * @description Name in the console and in the portal.
              * @example Orders
              */
             name?: string;
+            /** @description Authority: `tenant-admin`. */
             passthrough?: components["schemas"]["Passthrough"] | null;
             /**
-             * @description Path below the address of the tenant on the gateway. Unique in the tenant, except among the versions of an API.
+             * @description Path below the address of the tenant on the gateway. Unique in the tenant, except among the versions of an API. Authority: `tenant-admin`.
              * @example /orders
              */
             path?: string;
-            /** @description true: the catalog of the portal lists the API, until the API is retired. */
+            /** @description true: the catalog of the portal lists the API, until the API is retired. Authority: `tenant-admin`. */
             portal_visibility?: boolean;
+            /** @description Authority: `tenant-admin`. */
             rate_limit?: {
                 /** @description Maximum number of requests of one consumer per hour, tool calls included. */
                 requests_per_hour: number;
             } | null;
             /**
-             * @description Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions.
+             * @description Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions. Authority: `tenant-admin`.
              * @example []
              */
             shared_with?: string[];
-            /** @description OpenAPI document, as a JSON object or as a string that contains JSON or YAML. */
+            /** @description OpenAPI document, as a JSON object or as a string that contains JSON or YAML. Authority: `tenant-admin`. */
             spec?: {
                 [key: string]: unknown;
             } | string | null;
-            /** @enum {string} */
+            /**
+             * @description Authority: `tenant-admin`.
+             * @enum {string}
+             */
             status?: "active" | "deprecated" | "retired";
+            /** @description Authority: `tenant-admin`. */
             traffic?: components["schemas"]["Traffic"] | null;
             /**
-             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts. Authority: `tenant-admin`.
              * @enum {string}
              */
             type?: "http" | "mcp";
             /**
              * Format: uri
-             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`. Authority: `tenant-admin`.
              * @example https://orders.example.com/v2
              */
             upstream_url?: string;
             /**
-             * @description Version of the API, as its owner writes it.
+             * @description Version of the API, as its owner writes it. Authority: `tenant-admin`.
              * @example v1
              */
             version?: string;
-            /** @default null */
+            /**
+             * @description Authority: `tenant-admin`.
+             * @default null
+             */
             versioning: components["schemas"]["Versioning"] | null;
             /**
-             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.
+             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token. Authority: `tenant-admin`.
              * @enum {string}
              */
             visibility?: "tenant" | "public";
@@ -428,7 +441,7 @@ export interface components {
                     apis: {
                         [key: string]: {
                             /**
-                             * @description true: callers need an approved subscription. A change, and false in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin.
+                             * @description true: callers need an approved subscription.
                              * @default true
                              */
                             auth_required: boolean;
@@ -476,14 +489,14 @@ export interface components {
                             status: "active" | "deprecated" | "retired";
                             traffic?: components["schemas"]["Traffic"] | null;
                             /**
-                             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+                             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.
                              * @default http
                              * @enum {string}
                              */
                             type: "http" | "mcp";
                             /**
                              * Format: uri
-                             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.
+                             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.
                              * @example https://orders.example.com/v2
                              */
                             upstream_url: string;
@@ -565,7 +578,7 @@ export interface components {
                     /** @default {} */
                     products: {
                         [key: string]: {
-                            /** @description APIs of the same tenant, by their keys under `apis`. A change needs the scope `write`, and the role tenant-admin or cpi-admin. */
+                            /** @description APIs of the same tenant, by their keys under `apis`. */
                             apis: string[];
                             /**
                              * @description Text for the portal.
@@ -575,7 +588,7 @@ export interface components {
                             /** @example Commerce */
                             name: string;
                             /**
-                             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+                             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.
                              * @example silver
                              */
                             plan: string;
@@ -670,17 +683,17 @@ export interface components {
             total_pages: number;
         };
         ConsumerPatch: {
-            /** @description Name in the console. */
+            /** @description Name in the console. Authority: `tenant-admin`. */
             name?: string;
-            /** @description Text for administrators. */
+            /** @description Text for administrators. Authority: `tenant-admin`. */
             notes?: string;
             /**
-             * @description Plan for calls without a subscription; null: the default limits apply.
+             * @description Plan for calls without a subscription; null: the default limits apply. Authority: `tenant-admin`.
              * @example silver
              */
             plan?: string | null;
             /**
-             * @description `blocked`: the gateways refuse every call from the consumer.
+             * @description `blocked`: the gateways refuse every call from the consumer. Authority: `tenant-admin`.
              * @enum {string}
              */
             status?: "active" | "blocked";
@@ -1146,7 +1159,7 @@ export interface components {
             /** @default 24 */
             grace_period_hours: number;
         };
-        /** @description How gateways reach the MCP server of an API of type `mcp`; `upstream_url` is the address of the server. null: the defaults. A change, and another value than the defaults in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin. */
+        /** @description How gateways reach the MCP server of an API of type `mcp`; `upstream_url` is the address of the server. null: the defaults. */
         McpUpstream: {
             /**
              * @default {
@@ -1265,7 +1278,7 @@ export interface components {
                 subscription_id: string;
             }[];
         };
-        /** @description The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. null: the gateway copies no request. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin. */
+        /** @description The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. null: the gateway copies no request. */
         Mirror: {
             /**
              * @description Maximum size of a request body; calls with larger bodies are not copied.
@@ -1295,75 +1308,87 @@ export interface components {
         };
         NewApi: {
             /**
-             * @description true: callers need an approved subscription. A change, and false in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description true: callers need an approved subscription. Authority: `tenant-admin`.
              * @default true
              */
             auth_required: boolean;
-            /** @default null */
+            /**
+             * @description Authority: `tenant-admin`.
+             * @default null
+             */
             deprecation: components["schemas"]["Deprecation"] | null;
             /**
              * @description Text for the portal.
              * @default
              */
             description: string;
+            /** @description Authority: `tenant-admin`. */
             mcp?: components["schemas"]["McpUpstream"] | null;
             /**
              * @description Name in the console and in the portal.
              * @example Orders
              */
             name: string;
+            /** @description Authority: `tenant-admin`. */
             passthrough?: components["schemas"]["Passthrough"] | null;
             /**
-             * @description Path below the address of the tenant on the gateway. Unique in the tenant, except among the versions of an API.
+             * @description Path below the address of the tenant on the gateway. Unique in the tenant, except among the versions of an API. Authority: `tenant-admin`.
              * @example /orders
              */
             path: string;
             /**
-             * @description true: the catalog of the portal lists the API, until the API is retired.
+             * @description true: the catalog of the portal lists the API, until the API is retired. Authority: `tenant-admin`.
              * @default false
              */
             portal_visibility: boolean;
-            /** @default null */
+            /**
+             * @description Authority: `tenant-admin`.
+             * @default null
+             */
             rate_limit: {
                 /** @description Maximum number of requests of one consumer per hour, tool calls included. */
                 requests_per_hour: number;
             } | null;
             /**
-             * @description Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions.
+             * @description Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions. Authority: `tenant-admin`.
              * @default []
              * @example []
              */
             shared_with: string[];
             /**
-             * @description OpenAPI document, as a JSON object or as a string that contains JSON or YAML.
+             * @description OpenAPI document, as a JSON object or as a string that contains JSON or YAML. Authority: `tenant-admin`.
              * @default null
              */
             spec: {
                 [key: string]: unknown;
             } | string | null;
+            /** @description Authority: `tenant-admin`. */
             traffic?: components["schemas"]["Traffic"] | null;
             /**
-             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts. Authority: `tenant-admin`.
              * @default http
              * @enum {string}
              */
             type: "http" | "mcp";
             /**
              * Format: uri
-             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`. Authority: `tenant-admin`.
              * @example https://orders.example.com/v2
              */
             upstream_url: string;
             /**
-             * @description Version of the API, as its owner writes it.
+             * @description Version of the API, as its owner writes it. Authority: `tenant-admin`.
              * @default v1
              * @example v1
              */
             version: string;
-            /** @default null */
+            /**
+             * @description Authority: `tenant-admin`.
+             * @default null
+             */
             versioning: components["schemas"]["Versioning"] | null;
             /**
-             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.
+             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token. Authority: `tenant-admin`.
              * @default tenant
              * @enum {string}
              */
@@ -1382,46 +1407,50 @@ export interface components {
         };
         NewPlan: {
             /**
-             * @description Maximum number of requests of a consumer in flight at once; 0: no limit.
+             * @description Maximum number of requests of a consumer in flight at once; 0: no limit. Authority: `tenant-admin`.
              * @default 0
              */
             burst_limit: number;
             /**
-             * @description Maximum number of requests of a consumer per day; 0: no limit.
+             * @description Maximum number of requests of a consumer per day; 0: no limit. Authority: `tenant-admin`.
              * @default 0
              */
             daily_request_limit: number;
             /**
-             * @description Maximum number of requests of a consumer per month; 0: no limit.
+             * @description Maximum number of requests of a consumer per month; 0: no limit. Authority: `tenant-admin`.
              * @default 0
              */
             monthly_request_limit: number;
+            /** @description Authority: `tenant-admin`. */
             name: string;
             /**
-             * @description Maximum number of requests of a consumer per minute; 0: no limit.
+             * @description Maximum number of requests of a consumer per minute; 0: no limit. Authority: `tenant-admin`.
              * @default 0
              */
             rate_limit_per_minute: number;
             /**
-             * @description Maximum number of requests of a consumer per second; 0: no limit.
+             * @description Maximum number of requests of a consumer per second; 0: no limit. Authority: `tenant-admin`.
              * @default 0
              */
             rate_limit_per_second: number;
             /**
-             * @description false: a subscription to the plan is approved as soon as it is requested.
+             * @description false: a subscription to the plan is approved as soon as it is requested. Authority: `tenant-admin`.
              * @default true
              */
             requires_approval: boolean;
-            /** @example silver */
+            /**
+             * @description Authority: `tenant-admin`.
+             * @example silver
+             */
             slug: string;
             /**
-             * @description Id or name of the tenant that owns the plan; null: a global plan.
+             * @description Id or name of the tenant that owns the plan; null: a global plan. Authority: `tenant-admin`.
              * @default null
              */
             tenant_id: string | null;
         };
         NewProduct: {
-            /** @description Ids of APIs of the same tenant. A change needs the scope `write`, and the role tenant-admin or cpi-admin. */
+            /** @description Ids of APIs of the same tenant. Authority: `tenant-admin`. */
             api_ids: string[];
             /**
              * @description Text for the portal.
@@ -1431,40 +1460,48 @@ export interface components {
             /** @example Commerce */
             name: string;
             /**
-             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. Authority: `tenant-admin`.
              * @example silver
              */
             plan: string;
             /**
-             * @description true: the catalog of the portal lists the product.
+             * @description true: the catalog of the portal lists the product. Authority: `tenant-admin`.
              * @default false
              */
             portal_visibility: boolean;
             /**
-             * @description Unique in the tenant.
+             * @description Unique in the tenant. Authority: `tenant-admin`.
              * @example commerce
              */
             slug: string;
         };
         NewSubscription: {
-            /** @default null */
+            /**
+             * @description Authority: `owner`.
+             * @default null
+             */
             api_id: string | null;
-            /** @example shop-frontend */
+            /**
+             * @description Authority: `owner`.
+             * @example shop-frontend
+             */
             application: string;
             /**
              * Format: uri
+             * @description Authority: `owner`.
              * @default null
              * @example https://orders.example.com/v2
              */
             callback_url: string | null;
             /**
              * Format: date-time
+             * @description Authority: `owner`.
              * @default null
              * @example 2027-01-31T12:00:00Z
              */
             expires_at: string | null;
             /**
-             * @description Names and values that the application sets; at most 20 names.
+             * @description Names and values that the application sets; at most 20 names. Authority: `owner`.
              * @example {
              *       "contact": "team-shop@example.com"
              *     }
@@ -1473,30 +1510,40 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description Required with api_id. Must be absent with product_id: the product sets the plan.
+             * @description Required with api_id. Must be absent with product_id: the product sets the plan. Authority: `owner`.
              * @example silver
              */
             plan?: string;
             /**
-             * @description Id of a product; send either product_id or api_id. The subscription applies to all APIs of the product.
+             * @description Id of a product; send either product_id or api_id. The subscription applies to all APIs of the product. Authority: `owner`.
              * @default null
              * @example null
              */
             product_id: string | null;
             /**
-             * @description Lifetime of the subscription, counted from the approval.
+             * @description Lifetime of the subscription, counted from the approval. Authority: `owner`.
              * @example 24h
              */
             ttl?: string | null;
         };
         NewTenant: {
-            /** Format: email */
+            /**
+             * Format: email
+             * @description Authority: `operator`.
+             */
             admin_email?: string;
-            /** @example acme */
+            /**
+             * @description Authority: `operator`.
+             * @example acme
+             */
             name: string;
-            /** @default default */
+            /**
+             * @description Authority: `operator`.
+             * @default default
+             */
             region: string;
             /**
+             * @description Authority: `operator`.
              * @default free
              * @enum {string}
              */
@@ -1504,7 +1551,7 @@ export interface components {
         };
         NewWebhook: {
             /**
-             * @description Headers that are sent with each delivery; at most 20. Headers that the platform sets are not allowed. The values are encrypted in the database, and no response contains them.
+             * @description Headers that are sent with each delivery; at most 20. Headers that the platform sets are not allowed. The values are encrypted in the database, and no response contains them. Authority: `owner`.
              * @example {
              *       "X-Environment": "production"
              *     }
@@ -1513,12 +1560,12 @@ export interface components {
                 [key: string]: string;
             };
             /**
-             * @description false: no event is sent.
+             * @description false: no event is sent. Authority: `owner`.
              * @default true
              */
             enabled: boolean;
             /**
-             * @description Types of the events that are sent; `*`: all.
+             * @description Types of the events that are sent; `*`: all. Authority: `owner`.
              * @example [
              *       "subscription.approved",
              *       "subscription.revoked"
@@ -1526,18 +1573,18 @@ export interface components {
              */
             events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
-             * @description Unique in the tenant. Absent: the control plane derives the name from the id of the webhook.
+             * @description Unique in the tenant. Absent: the control plane derives the name from the id of the webhook. Authority: `owner`.
              * @example billing
              */
             name?: string;
             /**
-             * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with `whsec_`, the rest must be base64 (Standard Webhooks). No response contains the secret.
+             * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with `whsec_`, the rest must be base64 (Standard Webhooks). No response contains the secret. Authority: `owner`.
              * @example replace this example with a random text
              */
             secret?: string;
             /**
              * Format: uri
-             * @description Address of the receiver; in production, https only.
+             * @description Address of the receiver; in production, https only. Authority: `owner`.
              * @example https://hooks.example.com/toolgate
              */
             url: string;
@@ -1601,18 +1648,19 @@ export interface components {
             total_pages: number;
         };
         PlanPatch: {
-            /** @description Maximum number of requests of a consumer in flight at once; 0: no limit. */
+            /** @description Maximum number of requests of a consumer in flight at once; 0: no limit. Authority: `tenant-admin`. */
             burst_limit?: number;
-            /** @description Maximum number of requests of a consumer per day; 0: no limit. */
+            /** @description Maximum number of requests of a consumer per day; 0: no limit. Authority: `tenant-admin`. */
             daily_request_limit?: number;
-            /** @description Maximum number of requests of a consumer per month; 0: no limit. */
+            /** @description Maximum number of requests of a consumer per month; 0: no limit. Authority: `tenant-admin`. */
             monthly_request_limit?: number;
+            /** @description Authority: `tenant-admin`. */
             name?: string;
-            /** @description Maximum number of requests of a consumer per minute; 0: no limit. */
+            /** @description Maximum number of requests of a consumer per minute; 0: no limit. Authority: `tenant-admin`. */
             rate_limit_per_minute?: number;
-            /** @description Maximum number of requests of a consumer per second; 0: no limit. */
+            /** @description Maximum number of requests of a consumer per second; 0: no limit. Authority: `tenant-admin`. */
             rate_limit_per_second?: number;
-            /** @description false: a subscription to the plan is approved as soon as it is requested. */
+            /** @description false: a subscription to the plan is approved as soon as it is requested. Authority: `tenant-admin`. */
             requires_approval?: boolean;
         };
         Policy: {
@@ -1724,7 +1772,7 @@ export interface components {
             revision: string;
         };
         PortalApi: {
-            /** @description true: callers need an approved subscription. A change, and false in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin. */
+            /** @description true: callers need an approved subscription. */
             auth_required: boolean;
             /** @description Changes to the API, the newest first; only in responses with a single API. */
             changelog?: {
@@ -1790,7 +1838,7 @@ export interface components {
                 title: string;
             }[];
             /**
-             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.
              * @enum {string}
              */
             type: "http" | "mcp";
@@ -1866,7 +1914,7 @@ export interface components {
             /** @example Commerce */
             name: string;
             /**
-             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.
              * @example silver
              */
             plan: string;
@@ -1896,22 +1944,22 @@ export interface components {
             to_product_id: string;
         };
         ProductPatch: {
-            /** @description Ids of APIs of the same tenant. A change needs the scope `write`, and the role tenant-admin or cpi-admin. */
+            /** @description Ids of APIs of the same tenant. Authority: `tenant-admin`. */
             api_ids?: string[];
             /** @description Text for the portal. */
             description?: string;
             /** @example Commerce */
             name?: string;
             /**
-             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. Authority: `tenant-admin`.
              * @example silver
              */
             plan?: string;
-            /** @description true: the catalog of the portal lists the product. */
+            /** @description true: the catalog of the portal lists the product. Authority: `tenant-admin`. */
             portal_visibility?: boolean;
         };
         PublicApi: {
-            /** @description true: callers need an approved subscription. A change, and false in a new API, needs the scope `write`, and the role tenant-admin or cpi-admin. */
+            /** @description true: callers need an approved subscription. */
             auth_required: boolean;
             /** @description Changes to the API, the newest first; only in responses with a single API. */
             changelog?: {
@@ -1975,7 +2023,7 @@ export interface components {
                 title: string;
             }[];
             /**
-             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts. A change needs the scope `write`, and the role tenant-admin or cpi-admin.
+             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.
              * @enum {string}
              */
             type: "http" | "mcp";
@@ -2193,17 +2241,18 @@ export interface components {
         SubscriptionPatch: {
             /**
              * Format: uri
+             * @description Authority: `owner`.
              * @example https://orders.example.com/v2
              */
             callback_url?: string | null;
             /**
              * Format: date-time
-             * @description null: the subscription does not expire.
+             * @description null: the subscription does not expire. Authority: `tenant-admin`.
              * @example 2027-01-31T12:00:00Z
              */
             expires_at?: string | null;
             /**
-             * @description Names and values that the application sets; at most 20 names.
+             * @description Names and values that the application sets; at most 20 names. Authority: `owner`.
              * @example {
              *       "contact": "team-shop@example.com"
              *     }
@@ -2211,11 +2260,11 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             };
-            /** @description A plan that requires approval becomes `requested_plan` when the caller may not approve subscriptions. Otherwise the plan changes at once. */
+            /** @description A plan that requires approval becomes `requested_plan` when the caller may not approve subscriptions. Otherwise the plan changes at once. Authority: `owner`. */
             plan?: string;
-            /** @description Maximum number of requests per month; null: the limit of the plan. */
+            /** @description Maximum number of requests per month; null: the limit of the plan. Authority: `tenant-admin`. */
             quota?: number | null;
-            /** @description Maximum number of requests per minute; null: the limit of the plan. */
+            /** @description Maximum number of requests per minute; null: the limit of the plan. Authority: `tenant-admin`. */
             rate_limit?: number | null;
         };
         Suspension: {
@@ -2256,17 +2305,27 @@ export interface components {
             total_pages: number;
         };
         TenantPatch: {
-            /** Format: email */
+            /**
+             * Format: email
+             * @description Authority: `operator`.
+             */
             admin_email?: string | null;
+            /** @description Authority: `operator`. */
             settings?: {
                 /** @description Maximum number of requests to the control plane per hour, for the tier `enterprise`; absent: unlimited. */
                 api_requests_per_hour?: number;
                 /** @description Factor by which the hourly limit for requests to the control plane is multiplied; absent: 1. */
                 rate_limit_multiplier?: number;
             };
-            /** @enum {string} */
+            /**
+             * @description Authority: `operator`.
+             * @enum {string}
+             */
             status?: "active" | "suspended";
-            /** @enum {string} */
+            /**
+             * @description Authority: `operator`.
+             * @enum {string}
+             */
             tier?: "free" | "starter" | "business" | "enterprise";
         };
         /** @description Rules for calls to the API. null: no rules. */
@@ -2343,7 +2402,7 @@ export interface components {
              */
             http2: boolean;
         };
-        /** @description Several addresses of the upstream, with weights and a health check. null: every call goes to upstream_url. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin. */
+        /** @description Several addresses of the upstream, with weights and a health check. null: every call goes to upstream_url. */
         Upstreams: {
             /** @description The gateway calls these addresses in place of upstream_url. */
             addresses: {
@@ -2443,6 +2502,8 @@ export interface components {
             header: string | null;
         };
         Webhook: {
+            /** @description Application that owns the webhook; null: administrators of the tenant own it. */
+            application: string | null;
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
@@ -2534,7 +2595,7 @@ export interface components {
         };
         WebhookPatch: {
             /**
-             * @description Headers that are sent with each delivery; at most 20. Headers that the platform sets are not allowed. The values are encrypted in the database, and no response contains them.
+             * @description Headers that are sent with each delivery; at most 20. Headers that the platform sets are not allowed. The values are encrypted in the database, and no response contains them. Authority: `owner`.
              * @example {
              *       "X-Environment": "production"
              *     }
@@ -2542,10 +2603,10 @@ export interface components {
             custom_headers?: {
                 [key: string]: string;
             };
-            /** @description false: no event is sent. */
+            /** @description false: no event is sent. Authority: `owner`. */
             enabled?: boolean;
             /**
-             * @description Types of the events that are sent; `*`: all.
+             * @description Types of the events that are sent; `*`: all. Authority: `owner`.
              * @example [
              *       "subscription.approved",
              *       "subscription.revoked"
@@ -2553,13 +2614,13 @@ export interface components {
              */
             events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
             /**
-             * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with `whsec_`, the rest must be base64 (Standard Webhooks). No response contains the secret.
+             * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with `whsec_`, the rest must be base64 (Standard Webhooks). No response contains the secret. Authority: `owner`.
              * @example replace this example with a random text
              */
             secret?: string;
             /**
              * Format: uri
-             * @description Address of the receiver; in production, https only.
+             * @description Address of the receiver; in production, https only. Authority: `owner`.
              * @example https://hooks.example.com/toolgate
              */
             url?: string;
@@ -2831,7 +2892,7 @@ export const TRAFFIC = {
     },
     "upstreams": {
       "title": "Upstream addresses",
-      "description": "Several addresses of the upstream, with weights and a health check. null: every call goes to upstream_url. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.",
+      "description": "Several addresses of the upstream, with weights and a health check. null: every call goes to upstream_url.",
       "type": "object",
       "required": [
         "addresses"
@@ -2896,7 +2957,7 @@ export const TRAFFIC = {
     },
     "mirror": {
       "title": "Mirrored requests",
-      "description": "The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. null: the gateway copies no request. If `mcp` names a credential or `traffic.request_headers` sets a header, a change needs the scope `write`, and the role tenant-admin or cpi-admin.",
+      "description": "The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. null: the gateway copies no request.",
       "type": "object",
       "required": [
         "url",

@@ -1,13 +1,13 @@
 /** Builds the JSON Schema of a configuration tree from its zod schema. */
 import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi'
-import { describeGovernance } from './http/requirements.ts'
+import { describeAuthorities } from './http/requirements.ts'
 import { configurationTree } from './schemas/configuration-tree.ts'
 
 export function configurationSchema(): object {
   const registry = new OpenAPIRegistry()
   registry.register('Configuration', configurationTree)
   const { components } = new OpenApiGeneratorV31(registry.definitions).generateComponents()
-  describeGovernance(components!)
+  describeAuthorities(components!)
   const { Configuration, ...others } = components!.schemas!
   const schema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

@@ -1,8 +1,8 @@
 /** The fields of an API that its owner declares. */
 import { isWithheldFromUpstream, NEVER_FORWARDED } from '../passthrough.ts'
 import { EVERY_OTHER_TENANT } from '../tenant.ts'
+import type { Authorities } from './authority.ts'
 import { count, httpUrl, moment, shaped, textField, upstreamUrl, withDefaults, word } from './fields.ts'
-import { CREDENTIAL_TARGET, governed } from './governed.ts'
 import { mcpUpstream } from './mcp-upstream.ts'
 import type { ModelOf } from './names.ts'
 import { passthrough } from './passthrough.ts'
@@ -79,9 +79,8 @@ export const apiFields = {
   description: textField(4000, 0).openapi({ description: 'Text for the portal.' }),
   type: word(['http', 'mcp']).openapi({
     description: '`mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.',
-    ...governed('control.apis.govern'),
   }),
-  upstream_url: upstreamUrl().openapi(CREDENTIAL_TARGET),
+  upstream_url: upstreamUrl(),
   mcp: mcpUpstream.nullable(),
   path: shaped(
     PATH,
@@ -100,7 +99,6 @@ export const apiFields = {
   deprecation: deprecation.nullable(),
   auth_required: z.boolean('must be true or false.').openapi({
     description: 'true: callers need an approved subscription.',
-    ...governed('control.apis.govern', 'A change, and false in a new API,'),
   }),
   rate_limit: z
     .strictObject({
@@ -143,6 +141,29 @@ export const apiFields = {
       description:
         'Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions.',
     }),
+}
+
+/** Names and texts are a member's. The others decide where calls and credentials go, who may call, or what the shared origin sends. */
+export const apiAuthorities: Authorities<typeof apiFields & { readonly status: unknown }> = {
+  name: 'member',
+  description: 'member',
+  type: 'tenant-admin',
+  upstream_url: 'tenant-admin',
+  mcp: 'tenant-admin',
+  path: 'tenant-admin',
+  version: 'tenant-admin',
+  versioning: 'tenant-admin',
+  deprecation: 'tenant-admin',
+  auth_required: 'tenant-admin',
+  rate_limit: 'tenant-admin',
+  passthrough: 'tenant-admin',
+  traffic: 'tenant-admin',
+  // its operations become tools, and its marks decide which of them are destructive
+  spec: 'tenant-admin',
+  portal_visibility: 'tenant-admin',
+  visibility: 'tenant-admin',
+  shared_with: 'tenant-admin',
+  status: 'tenant-admin',
 }
 
 /** The same in a new API. */

@@ -1,7 +1,6 @@
 /** How gateways reach the MCP server of an API. */
 import type { AuthenticationType } from '../tool.ts'
 import { httpUrl, shaped, textField, word } from './fields.ts'
-import { governed } from './governed.ts'
 import { type ModelOf, toModel } from './names.ts'
 import { z } from './zod.ts'
 
@@ -69,7 +68,6 @@ export const mcpUpstream = z
   .openapi('McpUpstream', {
     description:
       'How gateways reach the MCP server of an API of type `mcp`; `upstream_url` is the address of the server. null: the defaults.',
-    ...governed('control.apis.govern', 'A change, and another value than the defaults in a new API,'),
   })
 
 export type McpUpstream = ModelOf<typeof mcpUpstream>

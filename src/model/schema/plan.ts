@@ -1,4 +1,5 @@
 /** The fields of a plan that its owner declares. */
+import type { Authorities } from './authority.ts'
 import { count, textField, withDefaults } from './fields.ts'
 import { z } from './zod.ts'
 
@@ -25,6 +26,21 @@ export const planFields = {
   requires_approval: z.boolean('must be true or false.').openapi({
     description: 'false: a subscription to the plan is approved as soon as it is requested.',
   }),
+}
+
+/** A global plan is the operator's as a whole. */
+export const planAuthorities: Authorities<
+  typeof planFields & { readonly slug: unknown; readonly tenant_id: unknown }
+> = {
+  slug: 'tenant-admin',
+  tenant_id: 'tenant-admin',
+  name: 'tenant-admin',
+  rate_limit_per_second: 'tenant-admin',
+  rate_limit_per_minute: 'tenant-admin',
+  daily_request_limit: 'tenant-admin',
+  monthly_request_limit: 'tenant-admin',
+  burst_limit: 'tenant-admin',
+  requires_approval: 'tenant-admin',
 }
 
 /** The same in a new plan. */

@@ -1,6 +1,6 @@
 /** The fields of a product that its owner declares. */
+import type { Authorities } from './authority.ts'
 import { textField, withDefaults } from './fields.ts'
-import { governed } from './governed.ts'
 import type { ModelOf } from './names.ts'
 import { planSlug } from './plan.ts'
 import { z } from './zod.ts'
@@ -13,7 +13,7 @@ export function apisOfProduct<Item extends z.ZodType>(item: Item, fault: string,
     .array(item, fault)
     .max(MAX_APIS, `must name at most ${MAX_APIS} APIs.`)
     .refine(names => new Set(names).size === names.length, 'must not name an API more than once.')
-    .openapi({ description: what, ...governed('control.products.govern') })
+    .openapi({ description: what })
 }
 
 export const productFields = {
@@ -22,11 +22,24 @@ export const productFields = {
   plan: planSlug.openapi({
     description:
       'Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.',
-    ...governed('control.products.govern'),
   }),
   portal_visibility: z.boolean('must be true or false.').openapi({
     description: 'true: the catalog of the portal lists the product.',
   }),
+}
+
+export const productAuthorities: Authorities<
+  typeof productFields & {
+    readonly slug: unknown
+    readonly api_ids: unknown
+  }
+> = {
+  slug: 'tenant-admin',
+  name: 'member',
+  description: 'member',
+  plan: 'tenant-admin',
+  portal_visibility: 'tenant-admin',
+  api_ids: 'tenant-admin',
 }
 
 /** The same in a new product. */

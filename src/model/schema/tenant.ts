@@ -1,4 +1,5 @@
 /** The fields of a tenant that its administrators declare. */
+import type { Authorities } from './authority.ts'
 import { shaped, word } from './fields.ts'
 import type { ModelOf } from './names.ts'
 import { z } from './zod.ts'
@@ -41,3 +42,14 @@ export const DEFAULT_REGION = 'default'
 export const TIERS = ['free', 'starter', 'business', 'enterprise'] as const
 export type Tier = (typeof TIERS)[number]
 export const tier = word(TIERS)
+
+export const tenantAuthorities: Authorities<{
+  readonly [field in 'name' | 'tier' | 'settings' | 'admin_email' | 'region' | 'status']: unknown
+}> = {
+  name: 'operator',
+  tier: 'operator',
+  settings: 'operator',
+  admin_email: 'operator',
+  region: 'operator',
+  status: 'operator',
+}

@@ -1,6 +1,5 @@
 /** The addresses of an upstream with their health check, and mirrored calls. */
 import { count, isWithin, methods, shaped, upstreamUrl } from './fields.ts'
-import { CREDENTIAL_TARGET } from './governed.ts'
 import type { ServedOf } from './served.ts'
 import { z } from './zod.ts'
 
@@ -73,7 +72,6 @@ export const upstreams = z
     'x-label': 'Upstream addresses',
     description:
       'Several addresses of the upstream, with weights and a health check. null: every call goes to upstream_url.',
-    ...CREDENTIAL_TARGET,
   })
 
 export type AddressesRule = ServedOf<typeof upstreams>
@@ -107,7 +105,6 @@ export const mirror = z
     'x-label': 'Mirrored requests',
     description:
       'The gateway copies a part of the requests to a second upstream, and discards the responses from that upstream. null: the gateway copies no request.',
-    ...CREDENTIAL_TARGET,
   })
 
 export type MirrorRule = ServedOf<typeof mirror>

@@ -1,5 +1,6 @@
 /** The fields of a webhook that its owner declares. */
 import { WEBHOOK_EVENT_KINDS } from '../event.ts'
+import type { Authorities } from './authority.ts'
 import { httpUrl, shaped, textField, withDefaults, word } from './fields.ts'
 import type { ModelOf } from './names.ts'
 import { z } from './zod.ts'
@@ -83,6 +84,22 @@ export const webhookFields = {
       example: ['subscription.approved', 'subscription.revoked'],
     }),
   enabled: z.boolean('must be true or false.').openapi({ description: 'false: no event is sent.' }),
+}
+
+/** Deliveries carry headers and a signature of the owner's. */
+export const webhookAuthorities: Authorities<
+  typeof webhookFields & {
+    readonly name: unknown
+    readonly secret: unknown
+    readonly custom_headers: unknown
+  }
+> = {
+  name: 'owner',
+  url: 'owner',
+  events: 'owner',
+  enabled: 'owner',
+  secret: 'owner',
+  custom_headers: 'owner',
 }
 
 /** The same in a new webhook. */

@@ -268,7 +268,6 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
     params: { product_id: await aProduct(plane, world) },
     repeated: 200,
   }),
-  // repeats the plan and the APIs, which `test/e2e/governed-fields.test.ts` changes
   updateProduct: async (plane, world) => {
     const { slug: _, ...fields } = await newProduct(plane, world)
     const id = await made(plane, `/tenants/${world.acme}/products`, { slug: fresh('product'), ...fields })

@@ -162,19 +162,16 @@ const ROWS: Readonly<Record<string, readonly string[]>> = {
     'control.consumers.update control.config.apply',
     'control.subscriptions.reject control.subscriptions.suspend control.subscriptions.resume',
     'control.subscriptions.migrate',
-    'control.apis.govern control.products.create control.products.govern',
+    'control.apis.create control.apis.delete control.apis.govern',
+    'control.products.create control.products.delete control.products.govern',
   ],
-  write: [
-    'control.apis.create control.apis.update control.apis.delete',
-    'control.products.update control.products.delete',
-    'control.webhooks.create control.webhooks.update control.webhooks.delete control.webhooks.test',
-    'control.deliveries.retry',
-  ],
+  write: ['control.apis.update control.products.update control.webhooks.create'],
   plan: ['control.plans.create control.plans.update control.plans.delete'],
   deploy: ['control.deployments.sync control.gateways.connect'],
   'for others': [
     'control.subscriptions.approve control.subscriptions.revoke control.apikeys.rotate control.apikeys.revoke',
     'control.subscriptions.create control.subscriptions.update control.apikeys.create',
+    'control.webhooks.update control.webhooks.delete control.webhooks.test control.deliveries.retry',
   ],
 }
 

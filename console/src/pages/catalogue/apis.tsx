@@ -59,7 +59,7 @@ export function Apis() {
           <a class="button small" href={href('catalogue/subscriptions', { api: api.id })}>
             Subscriptions
           </a>
-          {may('apis.update') && (
+          {may('apis.govern') && (
             <button
               type="button"
               class="button small"
@@ -140,7 +140,7 @@ function NewApiDialog({ onClose, onAdded }: { readonly onClose: () => void; read
       version: text('version'),
       path: text('path'),
       upstream_url: text('upstream_url'),
-      auth_required: !may('apis.govern') || fields.get('auth_required') === 'on',
+      auth_required: fields.get('auth_required') === 'on',
       ...(text('spec') === '' ? {} : { spec: text('spec') }),
     }
     await control(`tenants/${encodeURIComponent(tenant.value!)}/apis`, { method: 'POST', body })
@@ -173,13 +173,7 @@ function NewApiDialog({ onClose, onAdded }: { readonly onClose: () => void; read
           {(id, hintId) => <textarea id={id} name="spec" aria-describedby={hintId} spellcheck={false} />}
         </Field>
         <div class="field inline">
-          <input
-            type="checkbox"
-            id="auth_required"
-            name="auth_required"
-            checked
-            disabled={!may('apis.govern')}
-          />
+          <input type="checkbox" id="auth_required" name="auth_required" checked />
           <label for="auth_required">Callers need an approved subscription</label>
         </div>
       </Form>

@@ -12,7 +12,7 @@ import { PagedTable } from '../../components/paged-table.tsx'
 import { pageOf } from '../../components/pager.tsx'
 import { Ago, State, Status } from '../../components/text.tsx'
 import { href, query } from '../../state/router.ts'
-import { may, tenant } from '../../state/session.ts'
+import { may, tenant, user } from '../../state/session.ts'
 
 /** A record, so that the types of the API require every kind. */
 const EVENT_KINDS: Readonly<Record<WebhookDelivery['event'], true>> = {
@@ -33,6 +33,8 @@ const EVENT_KINDS: Readonly<Record<WebhookDelivery['event'], true>> = {
   'webhook.failing': true,
 }
 const EVENTS = Object.keys(EVENT_KINDS) as readonly WebhookDelivery['event'][]
+
+const isOwn = ({ application }: Webhook): boolean => application === user.value?.consumer
 
 export function Webhooks() {
   const base = `tenants/${encodeURIComponent(tenant.value ?? '')}/webhooks`
@@ -84,17 +86,17 @@ export function Webhooks() {
           <a class="button small" href={href(`catalogue/webhooks/${hook.id}`)}>
             Deliveries
           </a>
-          {may('webhooks.test') && (
+          {may('webhooks.test', isOwn(hook)) && (
             <button type="button" class="button small" onClick={() => actions.act(() => test(hook))}>
               Send test
             </button>
           )}
-          {may('webhooks.update') && (
+          {may('webhooks.update', isOwn(hook)) && (
             <button type="button" class="button small" onClick={() => actions.act(() => turn(hook))}>
               {hook.enabled ? 'Turn off' : 'Turn on'}
             </button>
           )}
-          {may('webhooks.delete') && (
+          {may('webhooks.delete', isOwn(hook)) && (
             <ConfirmButton
               label="Delete"
               question={`Delete the webhook to ${hook.url}? Events that are not delivered yet are dropped.`}
@@ -255,7 +257,7 @@ export function WebhookDeliveries({ id }: { readonly id: string }) {
     {
       title: '',
       cell: (each: WebhookDelivery) =>
-        each.status === 'failed' && may('deliveries.retry') ? (
+        each.status === 'failed' && may('deliveries.retry', true) ? (
           <span class="actions">
             <button type="button" class="button small" onClick={() => actions.act(() => retry(each))}>
               Retry

@@ -26,10 +26,10 @@ export function separateNull(document: object): void {
 function visit(node: Node, nullable: ReadonlyMap<string, Node>): void {
   for (const [name, value] of Object.entries(node)) {
     if (typeof value !== 'object' || value === null) continue
-    const { $ref } = value as { $ref?: unknown }
+    const { $ref, ...beside } = value as { $ref?: unknown }
     if (typeof $ref === 'string') {
       const ofPlace = nullable.get($ref)
-      if (ofPlace !== undefined) node[name] = { anyOf: [value, { type: 'null' }], ...ofPlace }
+      if (ofPlace !== undefined) node[name] = { anyOf: [{ $ref }, { type: 'null' }], ...ofPlace, ...beside }
     } else visit(value as Node, nullable)
   }
 }

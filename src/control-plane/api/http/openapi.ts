@@ -9,7 +9,7 @@ import { CONTENT_TYPES } from './export-rows.ts'
 import { BASE } from './mount.ts'
 import { separateNull } from './nullable-components.ts'
 import { codesOf, PROBLEM_CODES } from './problem.ts'
-import { describeGovernance, requirementOf, requirementText } from './requirements.ts'
+import { describeAuthorities, requirementOf, requirementText } from './requirements.ts'
 
 const problem = z
   .object({
@@ -87,7 +87,7 @@ export function openApiDocument(
     servers: [...serversOf(info)],
     security: [{ bearer: [] }],
   })
-  describeGovernance(document)
+  describeAuthorities(document)
   separateNull(document)
   addExamples(document)
   return document

@@ -1,5 +1,5 @@
 /** What the shipped policy requires for each action, for the served OpenAPI document. It decides nothing: the policy does. */
-import { GOVERNED, type GovernedField } from '../../../model/schema/governed.ts'
+import { AUTHORITIES, AUTHORITY, type Authority } from '../../../model/schema/authority.ts'
 
 /** A row of `policies/toolgate/operations/data.yaml`, with the confined roles that grant the action without a scope; a test compares both. */
 interface Requirement {
@@ -36,7 +36,8 @@ const ROWS: readonly (readonly [pattern: RegExp, requirement: Requirement])[] = 
   [/^tenants\.|^policy\.|^gateways\.delete$/, TENANTS],
   [/^plans\.(create|update|delete)$/, PLANS],
   [/^subscriptions\.(approve|reject|suspend|resume|migrate)$/, DECIDE],
-  [/^(config\.apply|consumers\.update|products\.create|(apis|products)\.govern)$/, DECIDE],
+  [/^(config\.apply|consumers\.update|(apis|products)\.(create|delete|govern))$/, DECIDE],
+  [/^(webhooks\.(update|delete|test)|deliveries\.retry)$/, OWN],
   [/^config\.read$/, { ...READ, roles: DECIDE.roles! }],
   [/^subscriptions\.(create|update|revoke)$|^apikeys\.(create|rotate|revoke)$/, OWN],
   [/^(gateways\.connect|deployments\.sync)$/, DEPLOY],
@@ -53,11 +54,6 @@ export function requirementOf(action: string): Requirement {
   const row = ROWS.find(([pattern]) => pattern.test(name))?.[1] ?? WRITE
   if (CATALOG.test(name)) return { ...row, confined: { subscriber: 'any' } }
   return OF_APPLICATION.test(name) ? { ...row, confined: { subscriber: 'own' } } : row
-}
-
-/** The requirement of a change, for the description of a field. @param change its subject */
-function changeText(action: string, change = 'A change'): string {
-  return requirementText(action).replace(/^Needs/, `${change} needs`)
 }
 
 /** The requirement in one or more sentences. */
@@ -85,17 +81,22 @@ export function requirementText(action: string): string {
   return sentences.join(' ')
 }
 
-/** Puts what a change of a governed field needs into its description. @param node changed in place */
-export function describeGovernance(node: object): void {
-  const { [GOVERNED]: governed, description } = node as {
-    [GOVERNED]?: GovernedField
-    description?: string
+/** Puts the authority that changes a field into the field and its description. @param node changed in place */
+export function describeAuthorities(node: object): void {
+  const { [AUTHORITIES]: authorities, properties } = node as {
+    readonly [AUTHORITIES]?: { readonly [field: string]: Authority }
+    readonly properties?: { readonly [field: string]: { readonly description?: string } }
   }
-  if (governed !== undefined) {
-    const text = changeText(governed.action, governed.change)
-    Object.assign(node, { description: description === undefined ? text : `${description} ${text}` })
-    delete (node as { [GOVERNED]?: GovernedField })[GOVERNED]
+  if (authorities !== undefined) {
+    for (const [name, field] of Object.entries(properties ?? {})) {
+      const authority = authorities[name]
+      if (authority === undefined) throw new Error(`no authority is declared for the field ${name}`)
+      const text = authority === 'member' ? '' : `Authority: \`${authority}\`.`
+      Object.assign(field, { [AUTHORITY]: authority })
+      if (text !== '') Object.assign(field, { description: `${field.description ?? ''} ${text}`.trim() })
+    }
+    delete (node as { [AUTHORITIES]?: unknown })[AUTHORITIES]
   }
   for (const value of Object.values(node))
-    if (typeof value === 'object' && value !== null) describeGovernance(value)
+    if (typeof value === 'object' && value !== null) describeAuthorities(value)
 }

@@ -29,7 +29,7 @@ import {
   requireExchangeUrl,
   requireUsableSpec,
 } from '../services/apis.ts'
-import { GOVERNED_API } from '../services/governed-fields.ts'
+import { GOVERN } from '../services/authority.ts'
 import { migrateToApi } from '../services/migrate-subscriptions.ts'
 import type { Services } from '../services.ts'
 
@@ -81,15 +81,14 @@ export const apiEndpoints: readonly Endpoint[] = [
   endpoint('createApi', 'post', '/tenants/{tenant_id}/apis', {
     summary: 'Register an API',
     action: 'control.apis.create',
-    governs: GOVERNED_API.action,
     body: newApi,
     readOnly: fieldNames(shownApi),
     success: { description: 'The API', schema: shownApi },
-    async run({ tx, tenant, body, services, authorize }) {
+    async run({ tx, tenant, body, services }) {
       const fields = storedApiFields(body) as ApiFields
       requireUsableSpec(fields.spec, services)
       requireExchangeUrl(fields.mcp, services)
-      const api = await createApi(tx, tenant!.id, fields, action => authorize(action, tenant!.name))
+      const api = await createApi(tx, tenant!.id, fields)
       const location = `/tenants/${tenant!.id}/apis/${api.id}`
       return { ...respond(api, tenant!, services), location }
     },
@@ -115,7 +114,7 @@ export const apiEndpoints: readonly Endpoint[] = [
   endpoint('updateApi', 'patch', '/tenants/{tenant_id}/apis/{api_id}', {
     summary: 'Change an API',
     action: 'control.apis.update',
-    governs: GOVERNED_API.action,
+    governs: GOVERN.api,
     body: apiPatch,
     readOnly: fieldNames(shownApi),
     preconditions: true,

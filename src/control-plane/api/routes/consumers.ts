@@ -1,6 +1,7 @@
 /** Routes and schemas of consumers. The rules of changes are in `services/consumers.ts`. */
 import { CONSUMER_STATUSES, type Consumer } from '../../../model/consumer.ts'
-import { consumerFields } from '../../../model/schema/consumer.ts'
+import { changedBy } from '../../../model/schema/authority.ts'
+import { consumerAuthorities, consumerFields } from '../../../model/schema/consumer.ts'
 import { textField, word } from '../../../model/schema/fields.ts'
 import { camelCased, toWire } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
@@ -40,7 +41,7 @@ const consumerPatch = z
     }),
   })
   .partial()
-  .openapi('ConsumerPatch')
+  .openapi('ConsumerPatch', changedBy(consumerAuthorities))
 
 const endpoint = endpointsTagged('consumer')
 const ALL = '/tenants/{tenant_id}/consumers'

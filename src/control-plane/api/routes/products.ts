@@ -16,7 +16,7 @@ import {
   shownPublicProduct,
 } from '../schemas/product.ts'
 import { productMigration, showMigration, shownMigration } from '../schemas/subscription.ts'
-import { GOVERNED_PRODUCT } from '../services/governed-fields.ts'
+import { GOVERN } from '../services/authority.ts'
 import { migrateToProduct } from '../services/migrate-subscriptions.ts'
 import { createProduct, deleteProduct, findProduct, patchProduct } from '../services/products.ts'
 
@@ -80,7 +80,7 @@ export const productEndpoints: readonly Endpoint[] = [
   endpoint('updateProduct', 'patch', ONE, {
     summary: 'Change a product; a new list of APIs also applies to existing subscriptions',
     action: 'control.products.update',
-    governs: GOVERNED_PRODUCT.action,
+    governs: GOVERN.product,
     body: productPatch,
     readOnly: fieldNames(shownProduct),
     preconditions: true,

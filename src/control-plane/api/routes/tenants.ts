@@ -1,5 +1,6 @@
 /** Routes and schemas of tenants. `services/tenants.ts` writes the changes, and `schemas/tenant.ts` has schemas of fields. */
 import { tenantGatewayUrl } from '../../../model/api.ts'
+import { changedBy } from '../../../model/schema/authority.ts'
 import { word } from '../../../model/schema/fields.ts'
 import { camelCased, toWire } from '../../../model/schema/names.ts'
 import {
@@ -7,6 +8,7 @@ import {
   DEFAULT_REGION,
   region,
   TIERS,
+  tenantAuthorities,
   tenantName,
   tenantSettings,
   tier,
@@ -48,7 +50,7 @@ const newTenant = z
     admin_email: adminEmail.optional(),
     region: region.default(DEFAULT_REGION),
   })
-  .openapi('NewTenant')
+  .openapi('NewTenant', changedBy(tenantAuthorities))
 
 const tenantPatch = z
   .strictObject({
@@ -57,7 +59,7 @@ const tenantPatch = z
     admin_email: adminEmail.nullable().optional(),
     status: word(['active', 'suspended']).optional(),
   })
-  .openapi('TenantPatch')
+  .openapi('TenantPatch', changedBy(tenantAuthorities))
 
 function showTenant(tenant: Tenant, { gatewayUrl }: Services) {
   return toWire(shownTenant, {

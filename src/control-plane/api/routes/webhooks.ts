@@ -5,7 +5,7 @@ import { camelCased } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
 import type { Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES } from '../../../model/webhook-delivery.ts'
-import { type Endpoint, endpointsTagged } from '../http/endpoint.ts'
+import { type Endpoint, endpointsTagged, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
 import {
   booleanQuery,
   envelope,
@@ -45,6 +45,11 @@ const testRequest = z.strictObject({ event_type: word(WEBHOOK_EVENT_KINDS) }).op
 
 function respond(webhook: Webhook) {
   return { body: showWebhook(webhook), revision: webhook.revision }
+}
+
+/** A webhook belongs to the application whose keys it may receive; one of an administrator belongs to none. */
+async function ownedBy({ tx, params, principal }: SubjectQuestion): Promise<Subject> {
+  return { own: (await tx.webhooks.find(params.webhook_id!))?.keysOf === principal.consumer }
 }
 
 export const webhookEndpoints: readonly Endpoint[] = [
@@ -87,6 +92,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
       'Change a webhook; for 24 hours after a change of the secret, deliveries are also signed with the previous secret',
     action: 'control.webhooks.update',
     body: webhookPatch,
+    subject: ownedBy,
     readOnly: fieldNames(shownWebhook),
     preconditions: true,
     success: { description: 'The changed webhook', schema: shownWebhook },
@@ -100,6 +106,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   endpoint('deleteWebhook', 'delete', ONE, {
     summary: 'Delete a webhook with its deliveries',
     action: 'control.webhooks.delete',
+    subject: ownedBy,
     success: { description: 'The webhook is deleted' },
     run: ({ tx, params }) => deleteWebhook(tx, params.webhook_id!),
   }),
@@ -107,6 +114,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     summary: 'Send a test delivery with sample values to a webhook',
     action: 'control.webhooks.test',
     body: testRequest,
+    subject: ownedBy,
     success: { status: 202, description: 'The pending test delivery', schema: shownDelivery },
     async run({ tx, params, body }) {
       return { body: showDelivery(await sendTest(tx, params.webhook_id!, body.event_type)) }
@@ -143,6 +151,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
   endpoint('retryDelivery', 'post', `${DELIVERIES}/{delivery_id}/retry`, {
     summary: 'Retry a failed delivery',
     action: 'control.deliveries.retry',
+    subject: ownedBy,
     success: { status: 202, description: 'The delivery; its status is `pending`', schema: shownDelivery },
     async run({ tx, params }) {
       return { body: showDelivery(await retryFailed(tx, params.webhook_id!, params.delivery_id!)) }

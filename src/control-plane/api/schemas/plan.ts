@@ -1,8 +1,9 @@
 /** Schemas of plans in requests and responses, and the names of their limits in the model. */
 import type { PlanLimits, PlanRecord } from '../../../model/plan.ts'
+import { changedBy } from '../../../model/schema/authority.ts'
 import { textField } from '../../../model/schema/fields.ts'
 import { toModel, toWire } from '../../../model/schema/names.ts'
-import { limits, newPlanFields, planFields, planSlug } from '../../../model/schema/plan.ts'
+import { limits, newPlanFields, planAuthorities, planFields, planSlug } from '../../../model/schema/plan.ts'
 import { z } from '../../../model/schema/zod.ts'
 import { shownId, shownMoment } from './fields.ts'
 
@@ -15,9 +16,9 @@ export const newPlan = z
       .default(null)
       .openapi({ description: 'Id or name of the tenant that owns the plan; null: a global plan.' }),
   })
-  .openapi('NewPlan')
+  .openapi('NewPlan', changedBy(planAuthorities))
 
-export const planPatch = z.strictObject(planFields).partial().openapi('PlanPatch')
+export const planPatch = z.strictObject(planFields).partial().openapi('PlanPatch', changedBy(planAuthorities))
 
 const shownIdentity = z.object({
   id: shownId('plan'),

@@ -1,7 +1,13 @@
 /** Schemas of products in requests and responses. */
+import { changedBy } from '../../../model/schema/authority.ts'
 import { textField } from '../../../model/schema/fields.ts'
 import { planSlug } from '../../../model/schema/plan.ts'
-import { apisOfProduct, newProductFields, productFields } from '../../../model/schema/product.ts'
+import {
+  apisOfProduct,
+  newProductFields,
+  productAuthorities,
+  productFields,
+} from '../../../model/schema/product.ts'
 import { z } from '../../../model/schema/zod.ts'
 import { shownId, shownMoment } from './fields.ts'
 
@@ -17,12 +23,12 @@ export const newProduct = z
     ...newProductFields,
     api_ids,
   })
-  .openapi('NewProduct')
+  .openapi('NewProduct', changedBy(productAuthorities))
 
 export const productPatch = z
   .strictObject({ ...productFields, api_ids })
   .partial()
-  .openapi('ProductPatch')
+  .openapi('ProductPatch', changedBy(productAuthorities))
 
 export const shownProduct = z
   .object({

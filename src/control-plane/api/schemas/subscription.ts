@@ -1,5 +1,6 @@
 /** Schemas of subscriptions, their migration and their usage in requests and responses, and the conversion of the result of a migration. */
 
+import { type Authorities, changedBy } from '../../../model/schema/authority.ts'
 import { count, httpUrl, LIFE, life, moment, textField } from '../../../model/schema/fields.ts'
 import { limits } from '../../../model/schema/plan.ts'
 import { z } from '../../../model/schema/zod.ts'
@@ -69,6 +70,20 @@ const metadata = z
     description: `Names and values that the application sets; at most ${MAX_METADATA} names.`,
   })
 
+/** Limits beyond those of the plan are decided with the approval; so is a later end. */
+const authorities: Authorities<{ readonly [field: string]: unknown }> = {
+  api_id: 'owner',
+  product_id: 'owner',
+  plan: 'owner',
+  application: 'owner',
+  callback_url: 'owner',
+  metadata: 'owner',
+  ttl: 'owner',
+  expires_at: 'owner',
+  rate_limit: 'tenant-admin',
+  quota: 'tenant-admin',
+}
+
 export const newSubscription = z
   .strictObject({
     api_id: textField(100).nullable().default(null),
@@ -94,7 +109,7 @@ export const newSubscription = z
       }),
     expires_at: moment().nullable().default(null),
   })
-  .openapi('NewSubscription')
+  .openapi('NewSubscription', changedBy(authorities))
 
 export const approval = z
   .strictObject({
@@ -126,7 +141,7 @@ export const subscriptionPatch = z
     metadata,
   })
   .partial()
-  .openapi('SubscriptionPatch')
+  .openapi('SubscriptionPatch', changedBy({ ...authorities, expires_at: 'tenant-admin' }))
 
 const reason = textField(500)
 const MAX_APPLICATIONS = 1000

@@ -1,15 +1,17 @@
 /** Schemas of webhooks and deliveries in requests and responses. */
 import { WEBHOOK_EVENT_KINDS } from '../../../model/event.ts'
+import { changedBy } from '../../../model/schema/authority.ts'
 import { toWire } from '../../../model/schema/names.ts'
 import {
   customHeaders,
   newWebhookFields,
+  webhookAuthorities,
   webhookFields,
   webhookName,
   webhookSecret,
 } from '../../../model/schema/webhook.ts'
 import { z } from '../../../model/schema/zod.ts'
-import { maskedHeaders, type Webhook } from '../../../model/webhook.ts'
+import { EVERY_APPLICATION, maskedHeaders, type Webhook } from '../../../model/webhook.ts'
 import { DELIVERY_STATUSES, type Delivery } from '../../../model/webhook-delivery.ts'
 import { shownId, shownMoment } from './fields.ts'
 
@@ -20,12 +22,12 @@ export const newWebhook = z
     secret: webhookSecret.optional(),
     custom_headers: customHeaders.default({}),
   })
-  .openapi('NewWebhook')
+  .openapi('NewWebhook', changedBy(webhookAuthorities))
 
 export const webhookPatch = z
   .strictObject({ ...webhookFields, secret: webhookSecret, custom_headers: customHeaders })
   .partial()
-  .openapi('WebhookPatch')
+  .openapi('WebhookPatch', changedBy(webhookAuthorities))
 
 export const shownWebhook = z
   .object({
@@ -37,13 +39,21 @@ export const shownWebhook = z
       .record(z.string(), z.string())
       .openapi({ description: 'Names of the custom headers; every value is `[masked]`.' }),
     has_secret: z.boolean(),
+    application: z.string().nullable().openapi({
+      description: 'Application that owns the webhook; null: administrators of the tenant own it.',
+    }),
     created_at: shownMoment,
     updated_at: shownMoment,
   })
   .openapi('Webhook')
 
 export function showWebhook(webhook: Webhook) {
-  return toWire(shownWebhook, { ...webhook, customHeaders: maskedHeaders(webhook.customHeaders) })
+  const application = webhook.keysOf === EVERY_APPLICATION ? null : webhook.keysOf
+  return toWire(shownWebhook, {
+    ...webhook,
+    application,
+    customHeaders: maskedHeaders(webhook.customHeaders),
+  })
 }
 
 export const shownDelivery = z

@@ -10,12 +10,13 @@ import {
   moveApi,
   versionConflict,
 } from '../../../model/api.ts'
+import { apiAuthorities } from '../../../model/schema/api.ts'
 import { EXCHANGE_REFUSED } from '../../../net/egress/oauth/exchange-endpoints.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, invalidField, requireFound, unavailable } from '../http/problem.ts'
 import type { Services } from '../services.ts'
-import { type AskPolicy, GOVERNED_API, requireGovernance, ungoverned } from './governed-fields.ts'
+import { type AskPolicy, requireAuthority } from './authority.ts'
 import { withdrawFromProducts } from './products.ts'
 import { applyPatch, newRecord, type Patch } from './records.ts'
 import { revokeSubscription } from './subscriptions.ts'
@@ -59,14 +60,12 @@ export function requireExchangeUrl(mcp: Api['mcp'] | undefined, { mayExchangeAt 
     throw unavailable('The discovery document of the identity provider has not been read yet.', 1)
 }
 
-/** @throws Problem forbidden, validation_error, conflict for a taken address */
+/** @throws Problem validation_error, conflict for a taken address */
 export async function createApi(
   tx: Transaction,
   tenantId: string,
   { sharedWith, ...fields }: ApiFields,
-  ask: AskPolicy,
 ): Promise<Api> {
-  await requireGovernance(GOVERNED_API, ungoverned(fields), fields, ask)
   const api: Api = {
     ...fields,
     ...newRecord(tx, 'api'),
@@ -115,7 +114,7 @@ export async function patchApi(
   const mayRevoke = patch.status !== undefined || patch.sharedWith !== undefined
   const api = requireFound(await tx.apis.find(id, mayRevoke ? 'exclusive' : 'lock'), 'API')
   const { status = api.status, sharedWith, ...fields } = patch
-  await requireGovernance(GOVERNED_API, api, applyPatch(api, fields), ask)
+  await requireAuthority('api', apiAuthorities, { ...api, sharedWith: api.sharing?.with ?? [] }, patch, ask)
   checkIfMatch(ifMatch, api.revision)
   const move = moveApi(api, status, tx.now)
   if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])

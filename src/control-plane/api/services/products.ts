@@ -1,10 +1,11 @@
 /** Finds, creates, changes and deletes products, and removes an API from them. It handles no HTTP except `If-Match` and the problems it throws. */
 import type { ApiStatus } from '../../../model/api.ts'
 import type { Product } from '../../../model/product.ts'
+import { productAuthorities } from '../../../model/schema/product.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { type FieldFault, invalid, requireFound } from '../http/problem.ts'
-import { type AskPolicy, GOVERNED_PRODUCT, requireGovernance } from './governed-fields.ts'
+import { type AskPolicy, requireAuthority } from './authority.ts'
 import { applyPatch, newRecord, type Patch } from './records.ts'
 import { revokeSubscription } from './subscriptions.ts'
 
@@ -47,11 +48,10 @@ export async function patchProduct(
   // before the product, in the order in which the deletion of an API locks them
   const apis = await lockApis(tx, patch.apiIds)
   const product = requireFound(await tx.products.find(id, 'lock'), 'product')
-  const wanted = applyPatch(product, patch)
-  await requireGovernance(GOVERNED_PRODUCT, product, wanted, ask)
+  await requireAuthority('product', productAuthorities, product, patch, ask)
   checkIfMatch(ifMatch, product.revision)
   await requireParts(tx, patch, apis, product.apiIds)
-  const updated = await tx.products.update(wanted)
+  const updated = await tx.products.update(applyPatch(product, patch))
   announce(tx, 'product.updated', updated)
   return updated
 }

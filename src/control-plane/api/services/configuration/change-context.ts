@@ -3,7 +3,7 @@ import type { Change } from '../../../../model/configuration.ts'
 import type { Tenant } from '../../../../model/tenant.ts'
 import type { Transaction } from '../../../store/store.ts'
 import type { Services } from '../../services.ts'
-import type { AskPolicy } from '../governed-fields.ts'
+import type { AskPolicy } from '../authority.ts'
 import type { Secrets } from './secrets.ts'
 
 export interface Write {

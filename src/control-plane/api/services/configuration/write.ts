@@ -129,7 +129,7 @@ async function writeApi(
   requireExchangeUrl(values.mcp, services)
   if (action === 'update') await patchApi(tx, live!.row.id, { ...values, status }, tagOf(live), ask)
   else {
-    const api = await createApi(tx, tenant!.id, values, ask)
+    const api = await createApi(tx, tenant!.id, values)
     if (status !== api.status) await patchApi(tx, api.id, { status }, '', ask)
     apiIds.set(change.path, api.id)
   }
