@@ -179,7 +179,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   assembly: 2502,
   bench: 12378,
   'console/src': 9985,
-  'src/app': 11795,
+  'src/app': 11814,
   'src/base': 4182,
   'src/bridge': 615,
   'src/catalog': 11223,

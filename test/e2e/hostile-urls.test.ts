@@ -148,20 +148,24 @@ describe(`of ${SPELLINGS.length} hostile addresses none is reached`, () => {
   it('as the address of a webhook', async () => {
     // A tenant has at most a hundred.
     const tenants = [await tenant('hooks-a'), await tenant('hooks-b')]
-    const hooks: string[] = []
-    const taken = await each(async (url, index) => {
-      // Plain HTTP is refused at once; the same host over HTTPS has to be caught when it is called.
+    await each(async (url, index) => {
+      // plain HTTP is refused for that reason alone
       const address = url.replace(/^(\s*)http:/i, '$1https:')
       const made = await api('POST', `${tenants[index % 2]}/webhooks`, { url: address, events: ['*'] })
-      expect([201, 400]).toContain(made.status)
-      if (made.status === 400) return false
-      const hook = `${tenants[index % 2]}/webhooks/${made.json.id}`
-      hooks.push(hook)
-      return (await api('POST', `${hook}/test`, { event_type: 'subscription.created' })).status === 202
+      expect([address, made.status]).toEqual([address, 400])
+      return false
     })
+    const hooks: string[] = []
+    for (const name of ['localhost', 'LOCALHOST.']) {
+      const made = await api('POST', `${tenants[0]}/webhooks`, { url: `https://${name}/`, events: ['*'] })
+      expect(made.status).toBe(201)
+      const hook = `${tenants[0]}/webhooks/${made.json.id}`
+      hooks.push(hook)
+      expect((await api('POST', `${hook}/test`, { event_type: 'subscription.created' })).status).toBe(202)
+    }
     const plain = await api('POST', `${tenants[0]}/webhooks`, { url: urls[0], events: ['*'] })
     expect([plain.status, plain.json.error.details[0].field]).toEqual([400, 'url'])
-    expect(taken).toBeGreaterThanOrEqual(KEPT)
+    // where a name leads is known when it is called
     for (const hook of hooks) {
       const last = async () => (await api('GET', `${hook}/deliveries`)).json.items[0]
       await until(`an attempt at ${hook}`, async () => (await last()).error !== null)

@@ -40,6 +40,32 @@ async function api(method: string, path: string, body?: unknown): Promise<ReadRe
 }
 const metrics = async () => (await fetch(`${platform.running.addresses.metrics_url}/metrics`)).text()
 
+it('refuses an address that no delivery can reach, in every spelling, when it is written', async () => {
+  const { items } = (await api('GET', '/v1/tenants')).json as { items: { id: string }[] }
+  const all = `/v1/tenants/${items[0]!.id}/webhooks`
+  const made = await api('POST', all, { url: hook.url, events: ['webhook.failing'], enabled: false })
+  for (const url of [
+    'http://169.254.169.254/',
+    'http://2852039166/',
+    'http://0xa9.0376.43518/',
+    'https://10.0.0.1/',
+    'http://[::ffff:10.0.0.1]/',
+    'http://[fd00::1]/',
+    'http://168.63.129.16/',
+  ])
+    for (const reply of [
+      await api('POST', all, { url, events: ['*'] }),
+      await api('PATCH', `${all}/${made.json.id}`, { url }),
+    ]) {
+      expect([url, reply.status, reply.json.error?.details[0]?.field]).toEqual([url, 400, 'url'])
+      expect(reply.json.error.details[0].message).toContain('EGRESS_ALLOW')
+    }
+  // a public address, and a name, which may lead elsewhere by the time of a delivery
+  for (const url of ['https://93.184.216.34/', 'https://hooks.invalid/'])
+    expect((await api('PATCH', `${all}/${made.json.id}`, { url })).status).toBe(200)
+  expect((await api('DELETE', `${all}/${made.json.id}`)).status).toBe(204)
+})
+
 it('sends what happens, retries it an hour later by the clock of the tests, and survives a restart', async () => {
   const { items } = (await api('GET', '/v1/tenants')).json as { items: { id: string; name: string }[] }
   const base = `/v1/tenants/${items.find(tenant => tenant.name === 'acme')!.id}`

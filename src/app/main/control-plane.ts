@@ -28,7 +28,7 @@ import { mailOptions, sendMails } from './mails.ts'
 import { receiveEvents } from './metering.ts'
 import { pagesAt } from './pages.ts'
 import { openControlPolicy } from './policy.ts'
-import { openSealer, sendWebhooks, webhooksHttpsOnly } from './start-webhooks.ts'
+import { openSealer, sendWebhooks, webhookFaults } from './start-webhooks.ts'
 
 const DATABASE_RETRY = { firstMs: 100, maxMs: 1_000 }
 
@@ -176,7 +176,7 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
       ...(settings.testHooks ? { advanceClock } : {}),
       maxBodyBytes: MAX_REQUEST_BODY_BYTES,
       maxBulkBodyBytes: MAX_CONFIGURATION_BYTES,
-      webhooksHttpsOnly: webhooksHttpsOnly(context),
+      webhookFault: webhookFaults(context),
       verifiesGateways: settings.api.tls?.clientCa !== undefined,
       requestLog: log.isLevelEnabled('info')
         ? {

@@ -1,10 +1,12 @@
 /** Opens the key for secrets in the database, and starts the delivery of webhooks with its client and metrics. */
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { keptKey } from '../../base/secrets/key-file.ts'
 import { createSealer, type Sealer } from '../../base/secrets/sealer.ts'
 import { VERSION } from '../../base/version.ts'
 import type { Store } from '../../control-plane/store/store.ts'
 import { startWebhooks, type Webhooks } from '../../control-plane/webhooks/webhook-sending.ts'
+import { createAddressGuard } from '../../net/egress/address-guard.ts'
 import { createEgress } from '../../net/egress/client.ts'
 import type { AppContext } from './app-context.ts'
 
@@ -13,8 +15,26 @@ const MAX_ORIGINS = 512
 const MAX_CONNECTIONS_PER_ORIGIN = 64
 
 /** Whether webhooks must be https. */
-export function webhooksHttpsOnly({ settings }: AppContext): boolean {
+function isHttpsOnly({ settings }: AppContext): boolean {
   return settings.nodeEnv === 'production'
+}
+
+/** The addresses that deliveries may reach. */
+function reach({ settings }: AppContext) {
+  return { allow: settings.egressAllow, allowLoopback: settings.nodeEnv !== 'production' }
+}
+
+/** @returns why no delivery can reach an http(s) address, whatever names resolve to; undefined: one may */
+export function webhookFaults(context: AppContext): (url: string) => string | undefined {
+  const guard = createAddressGuard(reach(context))
+  return url => {
+    if (isHttpsOnly(context) && !url.startsWith('https:')) return 'must be an https address in production.'
+    // the parser of URLs has every spelling of an address in its usual form by then
+    const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+    const refusal = isIP(host) === 0 ? undefined : guard.refusal(host, host)
+    if (refusal === undefined) return undefined
+    return `must not be ${refusal}, which deliveries may not reach. To allow such deliveries, add the address to EGRESS_ALLOW.`
+  }
 }
 
 /** Encrypts secrets in the database. @throws Error if the key in `DATA_DIR` cannot be read or created */
@@ -40,10 +60,9 @@ export async function sendWebhooks(
   store: Store,
   start: (work: () => Promise<Webhooks>) => Promise<Webhooks>,
 ): Promise<Webhooks> {
-  const { settings, log, closers, clock, metrics } = context
+  const { log, closers, clock, metrics } = context
   const egress = createEgress({
-    allow: settings.egressAllow,
-    allowLoopback: settings.nodeEnv !== 'production',
+    ...reach(context),
     maxOrigins: MAX_ORIGINS,
     maxConnectionsPerOrigin: MAX_CONNECTIONS_PER_ORIGIN,
   })
@@ -54,7 +73,7 @@ export async function sendWebhooks(
       store,
       egress,
       now: clock.now,
-      httpsOnly: webhooksHttpsOnly(context),
+      httpsOnly: isHttpsOnly(context),
       userAgent: `Toolgate/${VERSION}`,
       onOutcome(outcome) {
         outcomes[outcome]++

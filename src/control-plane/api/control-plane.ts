@@ -70,9 +70,9 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
     onFault,
   })
   const tierLimit = new TierLimit(requestStore, now)
-  const httpsOnly = options.webhooksHttpsOnly ?? false
+  const { webhookFault = () => undefined } = options
   const { gatewayUrl, specFault, workshop, mayExchangeAt = () => 'refused' } = options
-  const services = { gatewayUrl, publisher, fleet, httpsOnly, specFault, workshop, mayExchangeAt }
+  const services = { gatewayUrl, publisher, fleet, webhookFault, specFault, workshop, mayExchangeAt }
   const bulkStore = withDeadline(store, onFault, BULK_DEADLINE_MS)
   const visitorLimit = new VisitorLimit(options.visitors, now)
   const stored = { ...options, store: requestStore }

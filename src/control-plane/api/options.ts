@@ -58,8 +58,8 @@ export interface ControlPlaneOptions {
   readonly maxBodyBytes: number
   /** For a call that concerns many resources; `maxBodyBytes` when absent. */
   readonly maxBulkBodyBytes?: number
-  /** Refuses webhooks over plain HTTP; for production. */
-  readonly webhooksHttpsOnly?: boolean
+  /** Why no delivery can reach the address of a webhook; absent: each can be reached. */
+  readonly webhookFault?: (url: string) => string | undefined
   /** Gateways must present a certificate that the listener has verified. */
   readonly verifiesGateways?: boolean
   readonly cors?: ApiCorsOptions

@@ -9,8 +9,8 @@ export interface Services {
   readonly gatewayUrl: string
   readonly publisher: Publisher
   readonly fleet: Fleet
-  /** Refuses webhooks over plain HTTP. */
-  readonly httpsOnly: boolean
+  /** Why no delivery can reach the address of a webhook; undefined when one may. */
+  readonly webhookFault: (url: string) => string | undefined
   /** Where gateways may exchange tokens of callers. */
   readonly mayExchangeAt: MayExchangeAt
   /** Why a document cannot have tools; undefined when it can. */

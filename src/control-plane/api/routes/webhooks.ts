@@ -31,7 +31,7 @@ import {
   findWebhook,
   keysOf,
   patchWebhook,
-  requireHttps,
+  requireReachable,
   retryFailed,
   sendTest,
 } from '../services/webhooks.ts'
@@ -60,7 +60,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     readOnly: fieldNames(shownWebhook),
     success: { description: 'The webhook, without its secret', schema: shownWebhook },
     async run({ tx, tenant, body, principal, services }) {
-      requireHttps(body.url, services)
+      requireReachable(body.url, services)
       const { secret, ...fields } = camelCased(body)
       const webhook = await createWebhook(tx, tenant!.id, { ...fields, keysOf: keysOf(principal) }, secret)
       return { ...respond(webhook), location: `/tenants/${tenant!.id}/webhooks/${webhook.id}` }
@@ -97,7 +97,7 @@ export const webhookEndpoints: readonly Endpoint[] = [
     preconditions: true,
     success: { description: 'The changed webhook', schema: shownWebhook },
     async run({ tx, params, body, ifMatch, principal, services }) {
-      requireHttps(body.url, services)
+      requireReachable(body.url, services)
       const { secret, ...patch } = camelCased(body)
       const id = params.webhook_id!
       return respond(await patchWebhook(tx, id, patch, secret, keysOf(principal), ifMatch))

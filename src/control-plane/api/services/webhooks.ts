@@ -32,10 +32,10 @@ export function keysOf({ consumer, roles }: Principal): string {
   return roles.some(role => role === TENANT_ADMIN || role === PLATFORM_ADMIN) ? EVERY_APPLICATION : consumer
 }
 
-/** @throws Problem validation_error for plain HTTP in production */
-export function requireHttps(url: string | undefined, { httpsOnly }: Services): void {
-  if (url === undefined || !httpsOnly || url.startsWith('https:')) return
-  throw invalidField('url', 'must be an https address in production.')
+/** @throws Problem validation_error for an address that no delivery can reach */
+export function requireReachable(url: string | undefined, { webhookFault }: Services): void {
+  const fault = url === undefined ? undefined : webhookFault(url)
+  if (fault !== undefined) throw invalidField('url', fault)
 }
 
 /** @throws Problem conflict when the tenant has the maximum number */

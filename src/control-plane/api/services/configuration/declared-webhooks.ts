@@ -6,7 +6,7 @@ import type { Webhook } from '../../../../model/webhook.ts'
 import type { Transaction } from '../../../store/store.ts'
 import { type FieldFault, invalid } from '../../http/problem.ts'
 import { validateInput } from '../../http/validate.ts'
-import { createWebhook, deleteWebhook, patchWebhook, requireHttps } from '../webhooks.ts'
+import { createWebhook, deleteWebhook, patchWebhook, requireReachable } from '../webhooks.ts'
 import type { Write } from './change-context.ts'
 import type { LiveResource } from './live.ts'
 import type { Secrets } from './secrets.ts'
@@ -76,7 +76,7 @@ function resolve({ change, secrets, services }: Write, withSecret: boolean, with
     secret,
     custom_headers: headers,
   } = change.resource.fields as unknown as WebhookFields
-  requireHttps(url, services)
+  requireReachable(url, services)
   const names = Object.entries(headers).map(([name, { from }]) => [`custom_headers.${name}`, from])
   const secretNames = Object.fromEntries([...names, ...(secret === null ? [] : [['secret', secret.from]])])
   const found: Record<string, string | undefined> = {}
