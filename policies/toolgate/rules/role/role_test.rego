@@ -3,7 +3,7 @@ package toolgate.rules.role_test
 import data.toolgate.rules.role
 
 test_an_operation_without_roles if {
-	role.deny == set() with input as _asks("control.apis.create", "devops", {})
+	role.deny == set() with input as _asks("control.apis.update", "devops", {})
 }
 
 test_either_role_is_enough if {
