@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { PGlite } from '@electric-sql/pglite'
 import { expect, it } from 'vitest'
 import { createSealer } from '../../../src/base/secrets/sealer.ts'
+import { patchWebhook } from '../../../src/control-plane/api/services/webhooks.ts'
 import { openMigratedStore } from '../../../src/control-plane/store/open-store.ts'
 import { receiver } from '../../fixtures/webhook-receivers.ts'
 import { openSending, until } from './sending.ts'
@@ -108,7 +109,10 @@ it('sends a key only to the webhooks of its application and of tenant admins', a
     await add('app', ofApp!.url)
     const taken = await add('admin', ofAdmin!.url)
     const moved = { url: changed!.url }
-    await sending.plane.call('devops', 'PATCH', `/v1/tenants/${acme.id}/webhooks/${taken}`, moved)
+    const path = `/v1/tenants/${acme.id}/webhooks/${taken}`
+    expect((await sending.plane.call('devops', 'PATCH', path, moved)).status).toBe(403)
+    // by a policy that allows it, as each deployment may edit its own
+    await sending.plane.store.write(acme.id, tx => patchWebhook(tx, taken, moved, undefined, 'devops', ''))
     const key = await acme.approve(await acme.subscribe('app'))
     const keysOf = ({ received }: (typeof receivers)[number]) =>
       received
