@@ -1,6 +1,16 @@
 /** A value or an error that arrives later, for one reader. `and-then.ts` continues with it or with a Promise. */
 
-type State = 'pending' | 'value' | 'error'
+/** In place of a result while there is none. */
+const PENDING = Symbol('pending')
+
+/** In place of a value: an error. */
+class Failure {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
 
 /** Receives a value or an error in place of two functions. What its methods throw becomes an unhandled rejection. */
 export interface Reader<T> {
@@ -13,30 +23,26 @@ export interface Reader<T> {
  * reaction: a call waits for its backend through six of them. Code off the hot path awaits it as it would a Promise.
  */
 export class Later<T> implements PromiseLike<T> {
-  #state: State = 'pending'
-  #result: unknown
+  /** One field for all states: a call makes six of these. */
+  #result: unknown = PENDING
   /** `never` leaves a Later of a part assignable to one of the whole. */
-  #onValue: ((value: never) => unknown) | undefined
-  #onError: ((error: unknown) => unknown) | undefined
-  /** Receives what the reader returns. */
-  #after: Later<unknown> | undefined
   #reader: Reader<never> | undefined
 
   /** Only the first result counts. */
   resolve(value: T): void {
-    this.#settle('value', value)
+    this.#settle(value)
   }
 
   /** Resolves with a value that is known, or settles as a pending one does. */
   settleAs(value: T | Promise<T> | Later<T>): void {
-    if (value instanceof Later) value.#passTo(this)
+    if (value instanceof Later) value.readBy(new Continuation<T>(this, undefined, undefined))
     else if (value instanceof Promise) passPromise(value, this)
     else this.resolve(value)
   }
 
   /** An error that no reader takes over becomes an unhandled rejection. */
   reject(error: unknown): void {
-    this.#settle('error', error)
+    this.#settle(new Failure(error))
   }
 
   /** @throws Error for a second reader: a value for several readers is a Promise */
@@ -46,9 +52,7 @@ export class Later<T> implements PromiseLike<T> {
     onError?: ((error: unknown) => E | PromiseLike<E>) | null,
   ): Later<R | E> {
     const after = new Later<R | E>()
-    this.#onValue = onValue ?? undefined
-    this.#onError = onError ?? undefined
-    this.#passTo(after)
+    this.readBy(new Continuation<T>(after, onValue ?? undefined, onError ?? undefined))
     return after
   }
 
@@ -57,53 +61,67 @@ export class Later<T> implements PromiseLike<T> {
    * @throws Error for a second reader
    */
   readBy(reader: Reader<T>): void {
-    this.#refuseSecondReader()
-    this.#reader = reader
-    if (this.#state !== 'pending') this.#notify(reader)
-  }
-
-  #passTo(after: Later<unknown>): void {
-    this.#refuseSecondReader()
-    this.#after = after
-    if (this.#state !== 'pending') this.#run(after)
-  }
-
-  #refuseSecondReader(): void {
-    if (this.#after !== undefined || this.#reader !== undefined)
+    if (this.#reader !== undefined)
       throw new Error('this Later object already has a reader, and only one reader is allowed')
+    this.#reader = reader
+    if (this.#result !== PENDING) this.#notify(reader)
   }
 
-  #settle(state: State, result: unknown): void {
-    if (this.#state !== 'pending') return
-    this.#state = state
+  #settle(result: unknown): void {
+    if (this.#result !== PENDING) return
     this.#result = result
-    if (this.#after !== undefined) this.#run(this.#after)
-    else if (this.#reader !== undefined) this.#notify(this.#reader)
+    if (this.#reader !== undefined) this.#notify(this.#reader)
     // a reader that awaits comes after the microtasks of now
-    else if (state === 'error') setImmediate(Later.#reportUnread, this)
+    else if (result instanceof Failure) setImmediate(Later.#reportUnread, this)
   }
 
   /** Static: a closure would make V8 allocate a scope whenever a value arrives. */
   static #reportUnread(late: Later<unknown>): void {
-    if (late.#after === undefined && late.#reader === undefined) void Promise.reject(late.#result)
+    if (late.#reader === undefined) void Promise.reject((late.#result as Failure).error)
   }
 
   #notify(reader: Reader<never>): void {
+    const result = this.#result
     try {
-      if (this.#state === 'value') reader.onValue(this.#result as never)
-      else reader.onError(this.#result)
+      if (result instanceof Failure) reader.onError(result.error)
+      else reader.onValue(result as never)
     } catch (error) {
       void Promise.reject(error)
     }
   }
+}
 
-  #run(after: Later<unknown>): void {
-    const read = this.#state === 'value' ? this.#onValue : this.#onError
-    if (read === undefined) return after.#settle(this.#state, this.#result)
+/** The reader that `then` makes: settles the Later after it with what its functions return; without a function, as its own does. */
+class Continuation<T> implements Reader<T> {
+  readonly #after: Later<never>
+  readonly #onValue: ((value: T) => unknown) | undefined
+  readonly #onError: ((error: unknown) => unknown) | undefined
+
+  constructor(
+    after: object,
+    onValue: ((value: T) => unknown) | undefined,
+    onError: ((error: unknown) => unknown) | undefined,
+  ) {
+    this.#after = after as Later<never>
+    this.#onValue = onValue
+    this.#onError = onError
+  }
+
+  onValue(value: T): void {
+    if (this.#onValue === undefined) this.#after.resolve(value as never)
+    else this.#run(this.#onValue, value)
+  }
+
+  onError(error: unknown): void {
+    if (this.#onError === undefined) this.#after.reject(error)
+    else this.#run(this.#onError, error)
+  }
+
+  #run<A>(read: (argument: A) => unknown, argument: A): void {
     try {
-      after.settleAs(read(this.#result as never))
+      this.#after.settleAs(read(argument) as never)
     } catch (error) {
-      after.reject(error)
+      this.#after.reject(error)
     }
   }
 }

@@ -123,7 +123,7 @@ export function runAndRender<R>(
   if (!isPending(final)) return render(endCall(parts, call, exchange, final))
   const rendered = new Rendered(parts, call, exchange, render)
   passTo(final, rendered)
-  return rendered.result
+  return rendered
 }
 
 function endCall({ attempts }: GatewayParts, call: Call, exchange: Exchange, final: Final): Ended {
@@ -131,9 +131,8 @@ function endCall({ attempts }: GatewayParts, call: Call, exchange: Exchange, fin
   return { exchange, final }
 }
 
-/** Renders the end of an exchange that was pending. */
-class Rendered<R> implements Reader<Final> {
-  readonly result = new Later<R>()
+/** For an exchange that was pending: has what is rendered in the end. */
+class Rendered<R> extends Later<R> implements Reader<Final> {
   readonly #parts: GatewayParts
   readonly #call: Call
   readonly #exchange: Exchange
@@ -145,6 +144,7 @@ class Rendered<R> implements Reader<Final> {
     exchange: Exchange,
     render: (ended: Ended) => MaybePending<R>,
   ) {
+    super()
     this.#parts = parts
     this.#call = call
     this.#exchange = exchange
@@ -153,14 +153,14 @@ class Rendered<R> implements Reader<Final> {
 
   onValue(final: Final): void {
     try {
-      this.result.settleAs(this.#render(endCall(this.#parts, this.#call, this.#exchange, final)))
+      this.settleAs(this.#render(endCall(this.#parts, this.#call, this.#exchange, final)))
     } catch (error) {
-      this.result.reject(error)
+      this.reject(error)
     }
   }
 
   onError(error: unknown): void {
-    this.result.reject(error)
+    this.reject(error)
   }
 }
 
