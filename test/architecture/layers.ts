@@ -184,7 +184,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/bridge': 615,
   'src/catalog': 11223,
   'src/console': 1677,
-  'src/control-plane': 16950,
+  'src/control-plane': 16954,
   'src/data-plane': 31722,
   'src/example': 1447,
   'src/identity': 1945,

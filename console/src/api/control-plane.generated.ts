@@ -390,33 +390,34 @@ export interface components {
             plans: {
                 [key: string]: {
                     /**
-                     * @description Maximum number of requests of a consumer in flight at once; 0: no limit.
+                     * @description Maximum number of requests of a consumer in flight at once; 0: no limit. Authority: `tenant-admin`.
                      * @default 0
                      */
                     burst_limit: number;
                     /**
-                     * @description Maximum number of requests of a consumer per day; 0: no limit.
+                     * @description Maximum number of requests of a consumer per day; 0: no limit. Authority: `tenant-admin`.
                      * @default 0
                      */
                     daily_request_limit: number;
                     /**
-                     * @description Maximum number of requests of a consumer per month; 0: no limit.
+                     * @description Maximum number of requests of a consumer per month; 0: no limit. Authority: `tenant-admin`.
                      * @default 0
                      */
                     monthly_request_limit: number;
+                    /** @description Authority: `tenant-admin`. */
                     name: string;
                     /**
-                     * @description Maximum number of requests of a consumer per minute; 0: no limit.
+                     * @description Maximum number of requests of a consumer per minute; 0: no limit. Authority: `tenant-admin`.
                      * @default 0
                      */
                     rate_limit_per_minute: number;
                     /**
-                     * @description Maximum number of requests of a consumer per second; 0: no limit.
+                     * @description Maximum number of requests of a consumer per second; 0: no limit. Authority: `tenant-admin`.
                      * @default 0
                      */
                     rate_limit_per_second: number;
                     /**
-                     * @description false: a subscription to the plan is approved as soon as it is requested.
+                     * @description false: a subscription to the plan is approved as soon as it is requested. Authority: `tenant-admin`.
                      * @default true
                      */
                     requires_approval: boolean;
@@ -441,75 +442,88 @@ export interface components {
                     apis: {
                         [key: string]: {
                             /**
-                             * @description true: callers need an approved subscription.
+                             * @description true: callers need an approved subscription. Authority: `tenant-admin`.
                              * @default true
                              */
                             auth_required: boolean;
-                            /** @default null */
+                            /**
+                             * @description Authority: `tenant-admin`.
+                             * @default null
+                             */
                             deprecation: components["schemas"]["Deprecation"] | null;
                             /**
                              * @description Text for the portal.
                              * @default
                              */
                             description: string;
+                            /** @description Authority: `tenant-admin`. */
                             mcp?: components["schemas"]["McpUpstream"] | null;
                             /**
                              * @description Name in the console and in the portal.
                              * @example Orders
                              */
                             name: string;
+                            /** @description Authority: `tenant-admin`. */
                             passthrough?: components["schemas"]["Passthrough"] | null;
                             /**
-                             * @description true: the catalog of the portal lists the API, until the API is retired.
+                             * @description true: the catalog of the portal lists the API, until the API is retired. Authority: `tenant-admin`.
                              * @default false
                              */
                             portal_visibility: boolean;
-                            /** @default null */
+                            /**
+                             * @description Authority: `tenant-admin`.
+                             * @default null
+                             */
                             rate_limit: {
                                 /** @description Maximum number of requests of one consumer per hour, tool calls included. */
                                 requests_per_hour: number;
                             } | null;
                             /**
-                             * @description Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions.
+                             * @description Ids of other tenants, or `*` for all other tenants. When `portal_visibility` is true, members of these tenants see the API in the catalog and can request subscriptions. Authority: `tenant-admin`.
                              * @default []
                              * @example []
                              */
                             shared_with: string[];
                             /**
-                             * @description OpenAPI document, as a JSON object or as a string that contains JSON or YAML.
+                             * @description OpenAPI document, as a JSON object or as a string that contains JSON or YAML. Authority: `tenant-admin`.
                              * @default null
                              */
                             spec: {
                                 [key: string]: unknown;
                             } | string | null;
                             /**
+                             * @description Authority: `tenant-admin`.
                              * @default active
                              * @enum {string}
                              */
                             status: "active" | "deprecated" | "retired";
+                            /** @description Authority: `tenant-admin`. */
                             traffic?: components["schemas"]["Traffic"] | null;
                             /**
-                             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts.
+                             * @description `mcp`: the upstream is an MCP server; gateways serve its tools, resources and prompts. Authority: `tenant-admin`.
                              * @default http
                              * @enum {string}
                              */
                             type: "http" | "mcp";
                             /**
                              * Format: uri
-                             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`.
+                             * @description Absolute http or https address, or the address of a Unix socket that EGRESS_ALLOW lists: `http+unix://%2Frun%2Forders.sock/v2` uses the socket `/run/orders.sock`. Authority: `tenant-admin`.
                              * @example https://orders.example.com/v2
                              */
                             upstream_url: string;
                             /**
-                             * @description Version of the API, as its owner writes it.
+                             * @description Version of the API, as its owner writes it. Authority: `tenant-admin`.
                              * @default v1
                              * @example v1
                              */
                             version: string;
-                            /** @default null */
+                            /**
+                             * @description Authority: `tenant-admin`.
+                             * @default null
+                             */
                             versioning: components["schemas"]["Versioning"] | null;
                             /**
-                             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token.
+                             * @description Who sees the API in the catalog when `portal_visibility` is true. `tenant`: members of the tenant; `public`: every visitor, without a token. Authority: `tenant-admin`.
                              * @default tenant
                              * @enum {string}
                              */
@@ -520,19 +534,19 @@ export interface components {
                     consumers: {
                         [key: string]: {
                             /**
-                             * @description true: the gateways refuse every call from the consumer.
+                             * @description true: the gateways refuse every call from the consumer. Authority: `tenant-admin`.
                              * @default false
                              */
                             blocked: boolean;
-                            /** @description Name of the consumer. Absent: the subject. */
+                            /** @description Name of the consumer. Absent: the subject. Authority: `tenant-admin`. */
                             name?: string;
                             /**
-                             * @description Text for administrators.
+                             * @description Text for administrators. Authority: `tenant-admin`.
                              * @default
                              */
                             notes: string;
                             /**
-                             * @description Plan for calls without a subscription; null: the default limits apply.
+                             * @description Plan for calls without a subscription; null: the default limits apply. Authority: `tenant-admin`.
                              * @default null
                              * @example silver
                              */
@@ -543,33 +557,34 @@ export interface components {
                     plans: {
                         [key: string]: {
                             /**
-                             * @description Maximum number of requests of a consumer in flight at once; 0: no limit.
+                             * @description Maximum number of requests of a consumer in flight at once; 0: no limit. Authority: `tenant-admin`.
                              * @default 0
                              */
                             burst_limit: number;
                             /**
-                             * @description Maximum number of requests of a consumer per day; 0: no limit.
+                             * @description Maximum number of requests of a consumer per day; 0: no limit. Authority: `tenant-admin`.
                              * @default 0
                              */
                             daily_request_limit: number;
                             /**
-                             * @description Maximum number of requests of a consumer per month; 0: no limit.
+                             * @description Maximum number of requests of a consumer per month; 0: no limit. Authority: `tenant-admin`.
                              * @default 0
                              */
                             monthly_request_limit: number;
+                            /** @description Authority: `tenant-admin`. */
                             name: string;
                             /**
-                             * @description Maximum number of requests of a consumer per minute; 0: no limit.
+                             * @description Maximum number of requests of a consumer per minute; 0: no limit. Authority: `tenant-admin`.
                              * @default 0
                              */
                             rate_limit_per_minute: number;
                             /**
-                             * @description Maximum number of requests of a consumer per second; 0: no limit.
+                             * @description Maximum number of requests of a consumer per second; 0: no limit. Authority: `tenant-admin`.
                              * @default 0
                              */
                             rate_limit_per_second: number;
                             /**
-                             * @description false: a subscription to the plan is approved as soon as it is requested.
+                             * @description false: a subscription to the plan is approved as soon as it is requested. Authority: `tenant-admin`.
                              * @default true
                              */
                             requires_approval: boolean;
@@ -578,7 +593,7 @@ export interface components {
                     /** @default {} */
                     products: {
                         [key: string]: {
-                            /** @description APIs of the same tenant, by their keys under `apis`. */
+                            /** @description APIs of the same tenant, by their keys under `apis`. Authority: `tenant-admin`. */
                             apis: string[];
                             /**
                              * @description Text for the portal.
@@ -588,12 +603,12 @@ export interface components {
                             /** @example Commerce */
                             name: string;
                             /**
-                             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product.
+                             * @description Plan for new subscriptions. The quota of a subscription counts the calls to all APIs of the product. Authority: `tenant-admin`.
                              * @example silver
                              */
                             plan: string;
                             /**
-                             * @description true: the catalog of the portal lists the product.
+                             * @description true: the catalog of the portal lists the product. Authority: `tenant-admin`.
                              * @default false
                              */
                             portal_visibility: boolean;
@@ -612,28 +627,34 @@ export interface components {
                     /** @default {} */
                     webhooks: {
                         [key: string]: {
-                            /** @default {} */
+                            /**
+                             * @description Authority: `owner`.
+                             * @default {}
+                             */
                             custom_headers: {
                                 [key: string]: components["schemas"]["SecretReference"] | null;
                             };
                             /**
-                             * @description false: no event is sent.
+                             * @description false: no event is sent. Authority: `owner`.
                              * @default true
                              */
                             enabled: boolean;
                             /**
-                             * @description Types of the events that are sent; `*`: all.
+                             * @description Types of the events that are sent; `*`: all. Authority: `owner`.
                              * @example [
                              *       "subscription.approved",
                              *       "subscription.revoked"
                              *     ]
                              */
                             events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
-                            /** @default null */
+                            /**
+                             * @description Authority: `owner`.
+                             * @default null
+                             */
                             secret: components["schemas"]["SecretReference"] | null;
                             /**
                              * Format: uri
-                             * @description Address of the receiver; in production, https only.
+                             * @description Address of the receiver; in production, https only. Authority: `owner`.
                              * @example https://hooks.example.com/toolgate
                              */
                             url: string;

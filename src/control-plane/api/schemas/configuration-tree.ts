@@ -4,11 +4,12 @@ import type { Json } from '../../../base/json/json-schema.ts'
 import { canonicalJson } from '../../../link/document.ts'
 import { API_STATUSES } from '../../../model/api.ts'
 import { pathOf, type Resource, type ResourceFields } from '../../../model/configuration.ts'
-import { newApiFields } from '../../../model/schema/api.ts'
-import { consumerFields } from '../../../model/schema/consumer.ts'
+import { apiAuthorities, newApiFields } from '../../../model/schema/api.ts'
+import { changedBy } from '../../../model/schema/authority.ts'
+import { consumerAuthorities, consumerFields } from '../../../model/schema/consumer.ts'
 import { textField, withDefaults, word } from '../../../model/schema/fields.ts'
-import { newPlanFields, planSlug } from '../../../model/schema/plan.ts'
-import { apisOfProduct, newProductFields } from '../../../model/schema/product.ts'
+import { newPlanFields, planAuthorities, planSlug } from '../../../model/schema/plan.ts'
+import { apisOfProduct, newProductFields, productAuthorities } from '../../../model/schema/product.ts'
 import {
   adminEmail,
   DEFAULT_REGION,
@@ -17,7 +18,7 @@ import {
   tenantSettings,
   tier,
 } from '../../../model/schema/tenant.ts'
-import { newWebhookFields, webhookName } from '../../../model/schema/webhook.ts'
+import { newWebhookFields, webhookAuthorities, webhookName } from '../../../model/schema/webhook.ts'
 import { z } from '../../../model/schema/zod.ts'
 
 export const CONFIGURATION_VERSION = 'toolgate.dev/v1'
@@ -37,8 +38,10 @@ const reference = z.strictObject({ from: secretName }).openapi('SecretReference'
 
 const { path: apiPath, ...apiWithoutPath } = newApiFields
 
-const plan = z.strictObject(newPlanFields)
-const api = z.strictObject({ ...apiWithoutPath, status: word(API_STATUSES).default('active') })
+const plan = z.strictObject(newPlanFields).openapi(changedBy(planAuthorities))
+const api = z
+  .strictObject({ ...apiWithoutPath, status: word(API_STATUSES).default('active') })
+  .openapi(changedBy(apiAuthorities))
 /** A path, with the version where the path has several. */
 const apiKey = z
   .string()
@@ -66,26 +69,34 @@ function checkVersions(apis: { readonly [key: string]: TreeApi }, context: z.Ref
   }
 }
 
-const product = z.strictObject({
-  ...newProductFields,
-  apis: apisOfProduct(
-    apiKey,
-    'must be a list of keys under apis of the same tenant, such as "/orders".',
-    'APIs of the same tenant, by their keys under `apis`.',
-  ),
-})
-const consumer = z.strictObject({
-  ...withDefaults(consumerFields, { plan: null, notes: '' }),
-  name: consumerFields.name.optional().openapi({ description: 'Name of the consumer. Absent: the subject.' }),
-  blocked: z.boolean('must be true or false.').default(false).openapi({
-    description: 'true: the gateways refuse every call from the consumer.',
-  }),
-})
-const webhook = z.strictObject({
-  ...newWebhookFields,
-  secret: reference.nullable().default(null),
-  custom_headers: z.record(z.string(), reference).default({}),
-})
+const product = z
+  .strictObject({
+    ...newProductFields,
+    apis: apisOfProduct(
+      apiKey,
+      'must be a list of keys under apis of the same tenant, such as "/orders".',
+      'APIs of the same tenant, by their keys under `apis`.',
+    ),
+  })
+  .openapi(changedBy({ ...productAuthorities, apis: productAuthorities.api_ids }))
+const consumer = z
+  .strictObject({
+    ...withDefaults(consumerFields, { plan: null, notes: '' }),
+    name: consumerFields.name
+      .optional()
+      .openapi({ description: 'Name of the consumer. Absent: the subject.' }),
+    blocked: z.boolean('must be true or false.').default(false).openapi({
+      description: 'true: the gateways refuse every call from the consumer.',
+    }),
+  })
+  .openapi(changedBy({ ...consumerAuthorities, blocked: consumerAuthorities.status }))
+const webhook = z
+  .strictObject({
+    ...newWebhookFields,
+    secret: reference.nullable().default(null),
+    custom_headers: z.record(z.string(), reference).default({}),
+  })
+  .openapi(changedBy(webhookAuthorities))
 const inTenant = {
   plans: z.record(planSlug, plan).default({}),
   apis: z.record(apiKey, api).superRefine(checkVersions).default({}),
