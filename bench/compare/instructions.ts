@@ -1,6 +1,6 @@
 /**
  * The instructions that a gateway executes for one call, counted in its main thread by an emulator of the processor. The count is the same on a
- * busy machine as on a quiet one, to 0.3 %; what the system does for a call (writes, wake-ups) and what memory costs are not in it.
+ * busy machine as on a quiet one, to 0.5 %; what the system does for a call (writes, wake-ups) and what memory costs are not in it.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
