@@ -6,7 +6,7 @@ import type { Plan, Subscription } from '../api/types.ts'
 import { Form, SelectField } from '../components/dialog.tsx'
 import { ofTenant } from '../components/fleet.tsx'
 import { Empty, Loaded, Section } from '../components/layout.tsx'
-import { may, user } from '../state/session.ts'
+import { isOwn, may } from '../state/session.ts'
 
 const OPEN: ReadonlySet<Subscription['status']> = new Set(['pending_approval', 'approved', 'suspended'])
 
@@ -60,7 +60,7 @@ export function SubscriptionPlans({
                   <span class="sub">{each.requested_plan} is requested and needs approval</span>
                 )}
               </p>
-              {may('subscriptions.update', each.application === user.value?.consumer) && (
+              {may('subscriptions.update', isOwn(each)) && (
                 <Form submit="Change plan" onSubmit={fields => change(each, String(fields.get('plan')))}>
                   <SelectField
                     label={`New plan for the subscription ${each.id}`}

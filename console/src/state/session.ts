@@ -66,6 +66,11 @@ export function may(action: string, own = false): boolean {
   return extent === 'any' || (own && extent === 'own')
 }
 
+/** Whether something belongs to the user's application. */
+export function isOwn({ application }: { readonly application: string | null }): boolean {
+  return application === user.value?.consumer
+}
+
 /** The permissions of the user in the tenant that is shown; a response for an earlier tenant or user is dropped. */
 effect(() => {
   const wanted = chosenTenant.value

@@ -71,6 +71,11 @@ export function servedNames({ gateway, api, metrics, allowedHosts }: Settings): 
 }
 
 /** @param ownsThread nothing else runs in this thread: errors that no code expected are caught */
+/** The addresses that outgoing calls may reach. */
+export function reachOf({ egressAllow, nodeEnv }: Settings) {
+  return { allow: egressAllow, allowLoopback: nodeEnv !== 'production' }
+}
+
 export function createContext(
   settings: Settings,
   log: Log,
@@ -79,8 +84,7 @@ export function createContext(
 ): AppContext {
   const metrics = new Metrics(settings.metrics.maxConsumers)
   const upstreamEgress = createEgress({
-    allow: settings.egressAllow,
-    allowLoopback: settings.nodeEnv !== 'production',
+    ...reachOf(settings),
     unixSockets: true,
     ownHttp1: settings.fastPath,
   })

@@ -14,6 +14,7 @@ import { createEgress } from '../../net/egress/client.ts'
 import type { Egress } from '../../net/egress/egress.ts'
 import type { ClientTls } from '../../net/tls/client-tls.ts'
 import type { Settings } from '../settings.ts'
+import { reachOf } from './app-context.ts'
 import type { Gateway } from './gateway.ts'
 
 /** A configuration that could not be served may be valid after a change of the tools. */
@@ -30,11 +31,8 @@ export function followOverHttp(gateway: Gateway, at: NonNullable<Settings['contr
   const { settings, closers } = context
   // the operator configured both addresses: they may be private
   const open = (url: string, tls?: ClientTls): Egress => {
-    const egress = createEgress({
-      allow: [...settings.egressAllow, hostOf(url)],
-      allowLoopback: settings.nodeEnv !== 'production',
-      tls,
-    })
+    const { allow, allowLoopback } = reachOf(settings)
+    const egress = createEgress({ allow: [...allow, hostOf(url)], allowLoopback, tls })
     closers.add(`connections to ${hostOf(url)}`, () => egress.close())
     return egress
   }

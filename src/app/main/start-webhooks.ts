@@ -1,6 +1,7 @@
 /** Opens the key for secrets in the database, and starts the delivery of webhooks with its client and metrics. */
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import { hostOf } from '../../base/bare-host.ts'
 import { keptKey } from '../../base/secrets/key-file.ts'
 import { createSealer, type Sealer } from '../../base/secrets/sealer.ts'
 import { VERSION } from '../../base/version.ts'
@@ -8,7 +9,7 @@ import type { Store } from '../../control-plane/store/store.ts'
 import { startWebhooks, type Webhooks } from '../../control-plane/webhooks/webhook-sending.ts'
 import { createAddressGuard } from '../../net/egress/address-guard.ts'
 import { createEgress } from '../../net/egress/client.ts'
-import type { AppContext } from './app-context.ts'
+import { type AppContext, reachOf } from './app-context.ts'
 
 /** The dispatcher limits concurrent deliveries; these limit the connections that stay open. */
 const MAX_ORIGINS = 512
@@ -19,18 +20,13 @@ function isHttpsOnly({ settings }: AppContext): boolean {
   return settings.nodeEnv === 'production'
 }
 
-/** The addresses that deliveries may reach. */
-function reach({ settings }: AppContext) {
-  return { allow: settings.egressAllow, allowLoopback: settings.nodeEnv !== 'production' }
-}
-
 /** @returns why no delivery can reach an http(s) address, whatever names resolve to; undefined: one may */
 export function webhookFaults(context: AppContext): (url: string) => string | undefined {
-  const guard = createAddressGuard(reach(context))
+  const guard = createAddressGuard(reachOf(context.settings))
   return url => {
     if (isHttpsOnly(context) && !url.startsWith('https:')) return 'must be an https address in production.'
     // the parser of URLs has every spelling of an address in its usual form by then
-    const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+    const host = hostOf(url)
     const refusal = isIP(host) === 0 ? undefined : guard.refusal(host, host)
     if (refusal === undefined) return undefined
     return `must not be ${refusal}, which deliveries may not reach. To allow such deliveries, add the address to EGRESS_ALLOW.`
@@ -62,7 +58,7 @@ export async function sendWebhooks(
 ): Promise<Webhooks> {
   const { log, closers, clock, metrics } = context
   const egress = createEgress({
-    ...reach(context),
+    ...reachOf(context.settings),
     maxOrigins: MAX_ORIGINS,
     maxConnectionsPerOrigin: MAX_CONNECTIONS_PER_ORIGIN,
   })

@@ -7,7 +7,7 @@ import { ConfirmButton, Dialog, Form, TextField } from '../../components/dialog.
 import { Empty, Loaded } from '../../components/layout.tsx'
 import { Table } from '../../components/table.tsx'
 import { Ago, Copyable, State } from '../../components/text.tsx'
-import { may, user } from '../../state/session.ts'
+import { isOwn, may } from '../../state/session.ts'
 
 /** How long the previous key stays valid after a rotation. */
 const DEFAULT_OVERLAP_HOURS = 24
@@ -51,7 +51,7 @@ export function KeysDialog({
   const list = useResource(() => controlAll<ApiKey>(`${base}${queryOf({ subscription_id: id })}`), [id])
   const shown = useSignal<ShownKey | undefined>(undefined)
   const rotating = useSignal<ApiKey | undefined>(undefined)
-  const own = application === user.value?.consumer
+  const own = isOwn(subscription)
   const issue = async (path: string, body: object): Promise<void> => {
     const { key } = await control<IssuedApiKey>(path, { method: 'POST', body })
     shown.value = { application, key }

@@ -11,7 +11,7 @@ import { PagedTable } from '../../components/paged-table.tsx'
 import { pageOf } from '../../components/pager.tsx'
 import { Ago, State } from '../../components/text.tsx'
 import { query } from '../../state/router.ts'
-import { may, tenant, user } from '../../state/session.ts'
+import { isOwn, may, tenant, user } from '../../state/session.ts'
 import { listPath } from './apis.tsx'
 import { KeyNotice, KeysDialog, type ShownKey } from './keys.tsx'
 
@@ -77,7 +77,6 @@ export function Subscriptions() {
     rejecting.value = undefined
     await list.reload()
   }
-  const isOwn = ({ application }: Subscription): boolean => application === user.value?.consumer
   /** A pending request is rejected by a user with that right, and withdrawn by another one. */
   const mayEnd = (each: Subscription): boolean =>
     (LIVE.has(each.status) || (each.status === 'pending_approval' && !may('subscriptions.reject'))) &&

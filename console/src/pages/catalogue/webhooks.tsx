@@ -12,7 +12,7 @@ import { PagedTable } from '../../components/paged-table.tsx'
 import { pageOf } from '../../components/pager.tsx'
 import { Ago, State, Status } from '../../components/text.tsx'
 import { href, query } from '../../state/router.ts'
-import { may, tenant, user } from '../../state/session.ts'
+import { isOwn, may, tenant } from '../../state/session.ts'
 
 /** A record, so that the types of the API require every kind. */
 const EVENT_KINDS: Readonly<Record<WebhookDelivery['event'], true>> = {
@@ -33,8 +33,6 @@ const EVENT_KINDS: Readonly<Record<WebhookDelivery['event'], true>> = {
   'webhook.failing': true,
 }
 const EVENTS = Object.keys(EVENT_KINDS) as readonly WebhookDelivery['event'][]
-
-const isOwn = ({ application }: Webhook): boolean => application === user.value?.consumer
 
 export function Webhooks() {
   const base = `tenants/${encodeURIComponent(tenant.value ?? '')}/webhooks`

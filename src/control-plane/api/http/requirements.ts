@@ -91,9 +91,9 @@ export function describeAuthorities(node: object): void {
     for (const [name, field] of Object.entries(properties ?? {})) {
       const authority = authorities[name]
       if (authority === undefined) throw new Error(`no authority is declared for the field ${name}`)
-      const text = authority === 'member' ? '' : `Authority: \`${authority}\`.`
       Object.assign(field, { [AUTHORITY]: authority })
-      if (text !== '') Object.assign(field, { description: `${field.description ?? ''} ${text}`.trim() })
+      if (authority === 'member') continue
+      Object.assign(field, { description: `${field.description ?? ''} Authority: \`${authority}\`.`.trim() })
     }
     delete (node as { [AUTHORITIES]?: unknown })[AUTHORITIES]
   }

@@ -10,7 +10,6 @@ import {
   moveApi,
   versionConflict,
 } from '../../../model/api.ts'
-import { apiAuthorities } from '../../../model/schema/api.ts'
 import { EXCHANGE_REFUSED } from '../../../net/egress/oauth/exchange-endpoints.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
@@ -114,7 +113,7 @@ export async function patchApi(
   const mayRevoke = patch.status !== undefined || patch.sharedWith !== undefined
   const api = requireFound(await tx.apis.find(id, mayRevoke ? 'exclusive' : 'lock'), 'API')
   const { status = api.status, sharedWith, ...fields } = patch
-  await requireAuthority('api', apiAuthorities, { ...api, sharedWith: api.sharing?.with ?? [] }, patch, ask)
+  await requireAuthority('api', { ...api, sharedWith: api.sharing?.with ?? [] }, patch, ask)
   checkIfMatch(ifMatch, api.revision)
   const move = moveApi(api, status, tx.now)
   if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])

@@ -1,7 +1,9 @@
 /** Asks the policy about a change of fields that not every member of the tenant may change. */
 import { isDeepStrictEqual } from 'node:util'
 import { snakeCase } from '../../../base/snake-case.ts'
-import type { Authorities } from '../../../model/schema/authority.ts'
+import { apiAuthorities } from '../../../model/schema/api.ts'
+import type { Authority } from '../../../model/schema/authority.ts'
+import { productAuthorities } from '../../../model/schema/product.ts'
 import { Problem } from '../http/problem.ts'
 import type { Patch } from './records.ts'
 
@@ -10,6 +12,10 @@ export type AskPolicy = (action: string) => Promise<void>
 
 /** The resources of which members may change some fields, and the action that the policy allows to change the others. */
 export const GOVERN = { api: 'control.apis.govern', product: 'control.products.govern' } as const
+const AUTHORITIES: { readonly [resource in keyof typeof GOVERN]: { readonly [field: string]: Authority } } = {
+  api: apiAuthorities,
+  product: productAuthorities,
+}
 
 /** Names in the model that are not those of requests in camel case. */
 const FIELDS: { readonly [property: string]: string } = { requestsPerHour: 'rate_limit' }
@@ -17,12 +23,11 @@ const FIELDS: { readonly [property: string]: string } = { requestsPerHour: 'rate
 /** @throws Problem forbidden with the fields that differ and are not a member's, if the policy does not allow it; unavailable */
 export async function requireAuthority<Record>(
   resource: keyof typeof GOVERN,
-  authorities: Authorities<object>,
   record: Record,
   patch: Patch<NoInfer<Record>>,
   ask: AskPolicy,
 ): Promise<void> {
-  const of = authorities as { readonly [field: string]: string }
+  const of = AUTHORITIES[resource]
   const changed = (Object.keys(patch) as (keyof Record & string)[])
     .filter(name => patch[name] !== undefined && !isDeepStrictEqual(record[name], patch[name]))
     .map(name => FIELDS[name] ?? snakeCase(name))

@@ -1,7 +1,6 @@
 /** Finds, creates, changes and deletes products, and removes an API from them. It handles no HTTP except `If-Match` and the problems it throws. */
 import type { ApiStatus } from '../../../model/api.ts'
 import type { Product } from '../../../model/product.ts'
-import { productAuthorities } from '../../../model/schema/product.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { type FieldFault, invalid, requireFound } from '../http/problem.ts'
@@ -48,7 +47,7 @@ export async function patchProduct(
   // before the product, in the order in which the deletion of an API locks them
   const apis = await lockApis(tx, patch.apiIds)
   const product = requireFound(await tx.products.find(id, 'lock'), 'product')
-  await requireAuthority('product', productAuthorities, product, patch, ask)
+  await requireAuthority('product', product, patch, ask)
   checkIfMatch(ifMatch, product.revision)
   await requireParts(tx, patch, apis, product.apiIds)
   const updated = await tx.products.update(applyPatch(product, patch))
