@@ -4,6 +4,7 @@ import { SerialQueue } from '../base/async/serial-queue.ts'
 import type { OnDamage } from '../base/fs/damage.ts'
 import type { ControlShare } from '../link/control-share.ts'
 import type { McpApiShare, TenantShare } from '../link/share-schema.ts'
+import { hostsKeyOf } from '../model/bound-secret.ts'
 import { secretOfTenant } from '../model/mcp-upstream.ts'
 import type { OAuthClient, Tool } from '../model/tool.ts'
 import {
@@ -11,6 +12,7 @@ import {
   DEFAULT_TIMEOUT_MS,
   DEFAULT_TOOL_DEFAULTS,
   type DeclaredAuthentication,
+  type KeyReference,
   type ToolSet,
 } from '../model/tool-set.ts'
 import type { Egress } from '../net/egress/egress.ts'
@@ -48,6 +50,7 @@ export class McpApis {
     this.#reconciler = new Reconciler(
       {
         ...parts,
+        references: { ...parts.references, readSecret: (...ref) => readBound(parts.references, ...ref) },
         compiler: this.#compiler,
         documents: new DocumentStore(folder, onDamage),
         definitions: new DefinitionStore(folder, onDamage),
@@ -82,6 +85,11 @@ export class McpApis {
     })
   }
 
+  /** Synchronizes the APIs whose secret has changed. */
+  refreshLocal(): Promise<void> {
+    return this.#reconciler.refreshLocal()
+  }
+
   statuses(): readonly ReportedStatus[] {
     return this.#reconciler.statuses()
   }
@@ -99,6 +107,16 @@ export class McpApis {
     this.#toolSets.set(tenant, made)
     return made
   }
+}
+
+/** Addresses of APIs are chosen by tenants, so a secret must say where it may be sent. @throws Error for a secret that names no hosts */
+async function readBound(references: ReferenceReader, namespace: string, ref: KeyReference) {
+  const secret = await references.readSecret(namespace, ref)
+  if (secret.hosts === undefined)
+    throw new Error(
+      `the key ${ref.key} of the secret ${ref.name} is not bound to hosts: add the key ${hostsKeyOf(ref.key)} with the hosts to which it may be sent`,
+    )
+  return secret
 }
 
 function isSame(a: readonly ToolSet[], b: readonly ToolSet[]): boolean {

@@ -218,6 +218,7 @@ export class Reconciler {
       entry.lastSyncedAt = this.#nowIso()
     } else if (outcome.kind === 'unchanged') entry.lastSyncedAt = this.#nowIso()
     else if (outcome.fallback?.kind === 'compiled') entry.pending = compiledTools(outcome.fallback)
+    else if (outcome.withdraws) entry.served = undefined
     if (entry.error !== undefined) {
       const { namespace, name } = entry
       this.#parts.log.warn(

@@ -8,9 +8,10 @@ import type { ReferenceReader } from './sync/tool-set-sync.ts'
 export interface ToolSource {
   /**
    * Starts watching. `publish` is called with all tools and views each time they have changed.
+   * `refreshOthers` reads the secrets of others again, and is called when this source does so.
    * Resolves after the first synchronization of every tool set (Ready, Error or Disabled).
    */
-  start(publish: PublishCatalog): Promise<void>
+  start(publish: PublishCatalog, refreshOthers?: () => Promise<void>): Promise<void>
   /** Reads secrets where the source has them. */
   readonly references: ReferenceReader
   /** Statuses of every tool set, as last reported. */

@@ -127,6 +127,8 @@ export interface BackendAuthentication {
   readonly name?: string
   /** The credential itself, resolved from the secret; it must never be logged or listed. Of OAuth: the secret of the client. */
   readonly credential?: string
+  /** To which the credential may be sent, as in `BoundSecret`. */
+  readonly hosts?: readonly string[]
   /** For the types of OAuth. */
   readonly oauth?: OAuthClient
 }

@@ -48,6 +48,7 @@ beforeAll(async () => {
   foreign = await startMcpServer()
   mkdirSync(join(folder, 'secrets', 'tenant-acme'), { recursive: true })
   writeFileSync(join(folder, 'secrets', 'tenant-acme', 'crm'), `${SECRET}\n`)
+  writeFileSync(join(folder, 'secrets', 'tenant-acme', 'crm.hosts'), '127.0.0.1\n')
   world = await twoTenants({ TOOLSETS: folder })
   const scope = 'platform:read platform:execute platform:write'
   member = await world.token({ id: 'member', tenant: 'acme', scope })

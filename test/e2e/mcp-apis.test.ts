@@ -25,6 +25,7 @@ beforeAll(async () => {
   closed = await startMcpServer({ accepts: ({ authorization }) => authorization === 'Bearer token-of-acme' })
   mkdirSync(join(toolsets, 'secrets', 'tenant-acme'), { recursive: true })
   writeFileSync(join(toolsets, 'secrets', 'tenant-acme', 'crm'), 'token-of-acme\n')
+  writeFileSync(join(toolsets, 'secrets', 'tenant-acme', 'crm.hosts'), '127.0.0.1\n')
   gateway = await deploy({ TOOLSETS: toolsets, SSE_LIMITER_ENABLED: 'false' })
   admin = await gateway.token('demo-admin')
   agent = await gateway.token('demo-agent')

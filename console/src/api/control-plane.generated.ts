@@ -1229,7 +1229,7 @@ export interface components {
                  */
                 scope: string | null;
                 /**
-                 * @description Key in the secret `tenant-{name}`, where `{name}` is the name of the tenant. The value of this key is the credential or, with OAuth, the client secret. The gateways read the secret; the control plane does not have it.
+                 * @description Key in the secret `tenant-{name}`, where `{name}` is the name of the tenant. The value of this key is the credential or, with OAuth, the client secret. The key with `.hosts` after its name must list the hosts to which it may be sent. The gateways read the secret; the control plane does not have it.
                  * @default null
                  * @example crm-token
                  */

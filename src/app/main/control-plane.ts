@@ -3,6 +3,7 @@
 import { Backoff } from '../../base/async/backoff.ts'
 import { VERSION } from '../../base/version.ts'
 import { apiTools, specFault } from '../../catalog/api-tools.ts'
+import { tenantSecretHosts } from '../../catalog/resource/references.ts'
 import { createCompiler } from '../../catalog/sync/compiler.ts'
 import { type ControlPlane, createControlPlane } from '../../control-plane/api/control-plane.ts'
 import { Readiness, startingApp } from '../../control-plane/api/readiness.ts'
@@ -195,6 +196,9 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
         : undefined,
       authConfig: { issuer, audiences: settings.auth.allowedAudiences },
       mayExchangeAt: exchangeEndpoints(settings.auth.tokenExchangeUrls, tokens),
+      ...(settings.toolSets.source === 'directory' && {
+        hostsOfSecret: tenantSecretHosts(settings.toolSets.directory),
+      }),
       specFault,
       toolsOf: (api, tenant) => apiTools(api, tenant, compiler),
       onChange: (action, actor) => context.metrics.countChange(action, actor),

@@ -54,11 +54,14 @@ export async function startTools(
   )
   closers.add('APIs of type mcp', () => apis.close())
   reportStatusesOf(context, apis)
-  await source.start((tools, views) => {
-    ofToolSets = tools
-    shownViews = views
-    publishAll()
-  })
+  await source.start(
+    (tools, views) => {
+      ofToolSets = tools
+      shownViews = views
+      publishAll()
+    },
+    () => apis.refreshLocal(),
+  )
   return { exampleUrl: shop?.url, onShare: share => void apis.apply(share) }
 }
 

@@ -2,6 +2,7 @@
 
 import { writeJson } from '../../base/json/exact-number.ts'
 import { isObject } from '../../base/json/is-object.ts'
+import type { BoundSecret } from '../../model/bound-secret.ts'
 import type { Tool } from '../../model/tool.ts'
 import { type ToolOverride, type ToolSet, tenantOfNamespace } from '../../model/tool-set.ts'
 import { own, strings, text } from './dict.ts'
@@ -67,7 +68,7 @@ interface CompileOptions {
   /** Address of the document, the base of relative servers. */
   readonly documentUrl?: string
   /** The credential of `toolDefaults.authentication.secretRef`. */
-  readonly credential?: string
+  readonly credential?: BoundSecret
   /** Found when the files of the document were joined. */
   readonly unresolved?: readonly UnresolvedReference[]
   readonly moreUnresolved?: number

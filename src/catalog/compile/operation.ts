@@ -1,6 +1,7 @@
 /** Compiles an operation of an OpenAPI document into a tool, and creates the schema converters that operations share. */
 
 import { isObject } from '../../base/json/is-object.ts'
+import { type BoundSecret, bindingFault } from '../../model/bound-secret.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { annotationsOf, isDestructive } from './annotations.ts'
@@ -34,7 +35,7 @@ export interface OperationParts {
   readonly toolSet: ToolSet
   readonly tenant: string | null
   readonly documentUrl: string | undefined
-  readonly credential: string | undefined
+  readonly credential: BoundSecret | undefined
   readonly notice: (message: string) => void
   /** Places of the document's credentials. */
   readonly credentialPlaces: ReadonlySet<string>
@@ -67,6 +68,8 @@ export function compileOperation(raw: RawOperation, name: string, parts: Operati
   if (server.kind === 'none') throw new SkippedOperation(server.reason)
   const defaults = toolSet.toolDefaults
   const authentication = authenticationOf(document, raw, defaults.authentication, parts.credential)
+  const unbound = bindingFault(authentication, server.baseUrl)
+  if (unbound !== undefined) throw new SkippedOperation(unbound)
   const { merged, broken } = document.parametersOf(raw)
   if (broken.length > 0) throw new SkippedOperation(`a parameter cannot be read: ${broken[0]!.slice(0, 120)}`)
   const read = readParameters(document, raw, merged, authentication, parts.credentialPlaces, parts.notice)

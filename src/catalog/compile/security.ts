@@ -1,6 +1,7 @@
 /** Determines the authentication at a backend, where API keys of a document are sent, and which schemes an operation requires. */
 
 import { isObject } from '../../base/json/is-object.ts'
+import type { BoundSecret } from '../../model/bound-secret.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
 import type { DeclaredAuthentication } from '../../model/tool-set.ts'
 import { type Dict, list, own, text } from './dict.ts'
@@ -9,21 +10,20 @@ import { modernSecuritySchemes } from './swagger2.ts'
 
 const DEFAULT_KEY_HEADER = 'X-API-Key'
 
-/** @param credential resolved from `authentication.secretRef` */
 export function authenticationOf(
   document: OpenDocument,
   raw: RawOperation,
   declared: DeclaredAuthentication,
-  credential: string | undefined,
+  secret: BoundSecret | undefined,
 ): BackendAuthentication {
   const place = declared.type === 'apiKey' ? keyPlaceOf(document, raw) : {}
-  return resolvedAuthentication(declared, credential, place)
+  return resolvedAuthentication(declared, secret, place)
 }
 
 /** With the secret that its reference names; a credential of type apiKey has a place. */
 export function resolvedAuthentication(
   { type, oauth }: DeclaredAuthentication,
-  credential: string | undefined,
+  secret: BoundSecret | undefined,
   place: Pick<BackendAuthentication, 'in' | 'name'>,
 ): BackendAuthentication {
   if (type === 'none') return { type }
@@ -31,7 +31,8 @@ export function resolvedAuthentication(
     type,
     ...(type === 'apiKey' ? place : {}),
     ...(oauth === undefined ? {} : { oauth }),
-    ...(credential === undefined ? {} : { credential }),
+    ...(secret === undefined ? {} : { credential: secret.value }),
+    ...(secret?.hosts === undefined ? {} : { hosts: secret.hosts }),
   }
 }
 

@@ -62,6 +62,7 @@ class DirectorySource implements ToolSource {
   readonly #readings = new SerialQueue()
   #signature: string | undefined
   #referenced = ''
+  #refreshOthers: (() => Promise<void>) | undefined
   /** Content by path, so that only changed files are read again. */
   #contents = new Map<string, { readonly stamp: string; readonly content: FileContent }>()
   /** Resources in the order in which they were first seen. */
@@ -76,8 +77,9 @@ class DirectorySource implements ToolSource {
     this.#viewStatuses = new ViewStatusFiles(options.dataDir)
   }
 
-  async start(publish: PublishCatalog): Promise<void> {
+  async start(publish: PublishCatalog, refreshOthers?: () => Promise<void>): Promise<void> {
     const options = this.#options
+    this.#refreshOthers = refreshOthers
     this.#reconciler = new Reconciler(
       {
         references: this.references,
@@ -149,7 +151,7 @@ class DirectorySource implements ToolSource {
     // what an unknown path holds may have a status file
     if (first && unknown.length === 0) await this.#removeOldStatuses(desired)
     await this.#reconciler!.apply(desired)
-    if (referencesChanged) await this.#reconciler!.refreshLocal()
+    if (referencesChanged) await Promise.all([this.#reconciler!.refreshLocal(), this.#refreshOthers?.()])
     // after an error, the next look at the directory applies it again
     this.#signature = signature
     this.#referenced = referenced

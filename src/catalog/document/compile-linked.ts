@@ -1,4 +1,5 @@
 /** Joins a document with the files it refers to and its overlays, and compiles it; also decodes UTF-8. */
+import type { BoundSecret } from '../../model/bound-secret.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import { type CompileResult, compileToolSet, type ToolBounds } from '../compile/compile-tool-set.ts'
 import { DocumentError } from '../compile/document.ts'
@@ -24,7 +25,7 @@ export interface LinkJob {
   readonly toolSet: ToolSet
   /** Base of relative servers. */
   readonly documentUrl?: string | undefined
-  readonly credential?: string | undefined
+  readonly credential?: BoundSecret | undefined
   /** The same hash is not compiled again. */
   readonly knownHash?: string | undefined
   /** The documents that `overlays` of the tool set refer to, in this order. */

@@ -1,5 +1,7 @@
 /** The interface of the API server for the Kubernetes source and the gateway objects. It contains no vendor types; `client.ts` implements it. */
 
+import type { KeyReference } from '../../model/tool-set.ts'
+
 export interface KubeObject {
   readonly apiVersion?: string
   readonly kind?: string
@@ -48,8 +50,12 @@ export interface KubernetesApi {
   watch(plural: Plural, onChange: () => void): WatchedKind
   /** Why the cluster has no objects of this kind to watch: no definition, or no right; undefined: it has. @throws Error when it does not respond */
   whyNotServed(plural: Plural): Promise<string | undefined>
-  /** @throws Error that names the missing object or key */
-  readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string>
+  /** The values of the keys. @throws Error that names the object that cannot be read */
+  readKeys(
+    kind: 'ConfigMap' | 'Secret',
+    namespace: string,
+    name: string,
+  ): Promise<{ readonly [key: string]: string }>
   /** False when the object exists already. @throws Error when it cannot be created, such as in a namespace that does not exist */
   create(plural: Plural, object: KubeObject): Promise<boolean>
   /** False when the object has changed or does not exist; `remove` as well. */
@@ -62,4 +68,17 @@ export interface KubernetesApi {
   writeLease(namespace: string, name: string, record: LeaseRecord): Promise<boolean>
   /** For a process that ends: requests in flight get 0.3 s more, and later ones 0.3 s each, so that an API server that hangs does not delay it. */
   endSoon(): void
+}
+
+/** The value of a key, and all keys of the object. @throws Error that names the object or the key that cannot be read */
+export async function readKey(
+  api: Pick<KubernetesApi, 'readKeys'>,
+  kind: 'ConfigMap' | 'Secret',
+  namespace: string,
+  { name, key }: KeyReference,
+): Promise<{ readonly value: string; readonly keys: { readonly [key: string]: string } }> {
+  const keys = await api.readKeys(kind, namespace, name)
+  const value = keys[key]
+  if (value === undefined) throw new Error(`${kind} ${namespace}/${name} has no key ${key}`)
+  return { value, keys }
 }

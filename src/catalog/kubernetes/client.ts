@@ -115,26 +115,22 @@ class Client implements KubernetesApi {
     }
   }
 
-  async readKey(kind: 'ConfigMap' | 'Secret', namespace: string, name: string, key: string): Promise<string> {
-    const shown = `${kind} ${namespace}/${name}`
+  async readKeys(
+    kind: 'ConfigMap' | 'Secret',
+    namespace: string,
+    name: string,
+  ): Promise<{ readonly [key: string]: string }> {
+    const object = { name, namespace }
+    const options = this.#within(REQUEST_TIMEOUT_MS, 'object')
     try {
-      if (kind === 'ConfigMap') {
-        const { data } = await this.#core.readNamespacedConfigMap(
-          { name, namespace },
-          this.#within(REQUEST_TIMEOUT_MS, 'object'),
-        )
-        if (data?.[key] !== undefined) return data[key]
-      } else {
-        const { data } = await this.#core.readNamespacedSecret(
-          { name, namespace },
-          this.#within(REQUEST_TIMEOUT_MS, 'object'),
-        )
-        if (data?.[key] !== undefined) return Buffer.from(data[key], 'base64').toString('utf8')
-      }
+      if (kind === 'ConfigMap') return (await this.#core.readNamespacedConfigMap(object, options)).data ?? {}
+      const { data = {} } = await this.#core.readNamespacedSecret(object, options)
+      return Object.fromEntries(
+        Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]),
+      )
     } catch (error) {
-      throw new Error(`${shown} cannot be read: ${reasonOf(error)}`)
+      throw new Error(`${kind} ${namespace}/${name} cannot be read: ${reasonOf(error)}`)
     }
-    throw new Error(`${shown} has no key ${key}`)
   }
 
   create(plural: Plural, object: KubeObject): Promise<boolean> {

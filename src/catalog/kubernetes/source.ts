@@ -6,6 +6,7 @@
 import { CoalescedRun } from '../../base/async/coalesced-run.ts'
 import { SerialQueue } from '../../base/async/serial-queue.ts'
 import type { OnDamage } from '../../base/fs/damage.ts'
+import { boundSecret, hostsKeyOf } from '../../model/bound-secret.ts'
 import type { Egress } from '../../net/egress/egress.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Desired } from '../desired.ts'
@@ -19,7 +20,7 @@ import { FileError } from '../sync/load-files.ts'
 import { keyOf } from '../sync/resource-key.ts'
 import type { ReferenceReader } from '../sync/tool-set-sync.ts'
 import type { ViewReview } from '../views/view-book.ts'
-import type { KubeObject, KubernetesApi, WatchedKind } from './api.ts'
+import { type KubeObject, type KubernetesApi, readKey, type WatchedKind } from './api.ts'
 import { desiredFromObjects } from './desired-from-objects.ts'
 import { Leader } from './leader.ts'
 import { editedFields, planObjects } from './tool-objects.ts'
@@ -88,7 +89,7 @@ class KubernetesSource implements ToolSource {
     })
   }
 
-  async start(publish: PublishCatalog): Promise<void> {
+  async start(publish: PublishCatalog, refreshOthers?: () => Promise<void>): Promise<void> {
     const { api, dataDir, egress, log, onDamage, review } = this.#options
     this.#reconciler = new Reconciler(
       {
@@ -133,7 +134,7 @@ class KubernetesSource implements ToolSource {
     await this.#leader.start()
     await this.#work()
     if (this.#closed) return
-    this.#resync = setInterval(() => void this.#refresh(), this.#options.resyncMs ?? RESYNC_MS)
+    this.#resync = setInterval(() => void this.#refresh(refreshOthers), this.#options.resyncMs ?? RESYNC_MS)
     this.#resync.unref()
   }
 
@@ -168,17 +169,15 @@ class KubernetesSource implements ToolSource {
   }
 
   /** One at a time, because reading many ConfigMaps may take longer than the interval. */
-  async #refresh(): Promise<void> {
+  async #refresh(refreshOthers: (() => Promise<void>) | undefined): Promise<void> {
     if (this.#refreshing) return
     this.#refreshing = true
-    await this.#reconciler
-      ?.refreshLocal()
-      .catch(error =>
-        this.#options.log.error(
-          { err: error },
-          'the ConfigMaps and Secrets of the cluster could not be read; the gateway uses the values that it read before',
-        ),
-      )
+    await Promise.all([this.#reconciler?.refreshLocal(), refreshOthers?.()]).catch(error =>
+      this.#options.log.error(
+        { err: error },
+        'the ConfigMaps and Secrets of the cluster could not be read; the gateway uses the values that it read before',
+      ),
+    )
     await this.#watchViews()
     this.#refreshing = false
     this.#handleChange()
@@ -282,18 +281,20 @@ class KubernetesSource implements ToolSource {
 
 function references(api: KubernetesApi): ReferenceReader {
   return {
-    readDocument: (kind, namespace, { name, key }) =>
-      api.readKey(kind === 'secret' ? 'Secret' : 'ConfigMap', namespace, name, key),
+    readDocument: async (kind, namespace, ref) =>
+      (await readKey(api, kind === 'secret' ? 'Secret' : 'ConfigMap', namespace, ref)).value,
     async readFile(namespace, { name }, path) {
       if (path.includes('/'))
         throw new FileError(
           `the path ${path} contains a folder, but a ConfigMap has only keys`,
           'refer to a key',
         )
-      return api.readKey('ConfigMap', namespace, name, path)
+      return (await readKey(api, 'ConfigMap', namespace, { name, key: path })).value
     },
-    readSecret: async (namespace, { name, key }) =>
-      (await api.readKey('Secret', namespace, name, key)).replace(/\r?\n$/, ''),
+    readSecret: async (namespace, ref) => {
+      const { value, keys } = await readKey(api, 'Secret', namespace, ref)
+      return boundSecret(ref, value, keys[hostsKeyOf(ref.key)])
+    },
   }
 }
 

@@ -2,6 +2,7 @@
 import { isObject } from '../../base/json/is-object.ts'
 import type { JsonSchema } from '../../base/json/json-schema.ts'
 import { assertSchema } from '../../base/json-schema/validate.ts'
+import type { BoundSecret } from '../../model/bound-secret.ts'
 import {
   type BackendAuthentication,
   type Feature,
@@ -58,7 +59,7 @@ const ACCEPT = 'application/json, text/event-stream'
 export function compileListing(
   document: unknown,
   toolSet: McpToolSet,
-  credential: string | undefined,
+  credential: BoundSecret | undefined,
 ): CompileResult {
   const given = isObject(document) ? own(document, 'tools') : undefined
   if (!Array.isArray(given)) throw new DocumentError('the MCP server responded without a list of tools')
@@ -154,7 +155,7 @@ function compileListedFeature(
   kind: Feature['kind'],
   id: string,
   toolSet: McpToolSet,
-  credential: string | undefined,
+  credential: BoundSecret | undefined,
   serves: readonly string[],
 ): Tool {
   return {
@@ -170,7 +171,7 @@ function compileTool(
   entry: Listed,
   name: string,
   toolSet: McpToolSet,
-  credential: string | undefined,
+  credential: BoundSecret | undefined,
   serves: readonly string[],
 ): Tool {
   const { tool, operationId } = entry
@@ -208,7 +209,7 @@ function taskSupportOf(tool: Dict): TaskSupport | undefined {
 }
 
 /** What a tool and a feature of the server have in common. */
-function commonOf({ operationId, tags }: Listed, toolSet: McpToolSet, credential: string | undefined) {
+function commonOf({ operationId, tags }: Listed, toolSet: McpToolSet, credential: BoundSecret | undefined) {
   const { source, toolDefaults: defaults } = toolSet
   const { pathname } = new URL(source.url)
   return {
@@ -294,7 +295,7 @@ function bindingOf(
 
 export function authenticationOf(
   { source, toolDefaults: { authentication } }: McpToolSet,
-  credential: string | undefined,
+  credential: BoundSecret | undefined,
 ): BackendAuthentication {
   return resolvedAuthentication(authentication, credential, {
     in: 'header',

@@ -6,6 +6,7 @@ import { VERSION } from '../../base/version.ts'
 import { serverAddress } from '../../mcp/client/address.ts'
 import { type Connected, connect } from '../../mcp/client/connect.ts'
 import type { RpcError, RpcFailure } from '../../mcp/protocol.ts'
+import type { BoundSecret } from '../../model/bound-secret.ts'
 import type { BackendAuthentication } from '../../model/tool.ts'
 import type { McpSource } from '../../model/tool-set.ts'
 import type { Egress } from '../../net/egress/egress.ts'
@@ -51,7 +52,7 @@ export class ServerListing {
    * @returns JSON of `ServerLists`, each list in the order of its names
    * @throws DocumentError with the reason
    */
-  async read(toolSet: McpToolSet, credential: string | undefined): Promise<Uint8Array> {
+  async read(toolSet: McpToolSet, credential: BoundSecret | undefined): Promise<Uint8Array> {
     const { source } = toolSet
     const headers = Object.entries(source.headers).flat()
     const authentication = listingAuthentication(authenticationOf(toolSet, credential))

@@ -2,6 +2,7 @@
 
 import { isObject } from '../../base/json/is-object.ts'
 import type { ObjectSchema } from '../../base/json/json-schema.ts'
+import type { BoundSecret } from '../../model/bound-secret.ts'
 import { asExactTool, asPlainTool } from '../../model/exact-tool.ts'
 import type { ResourceFault } from '../../model/resource-fault.ts'
 import type { BackendAuthentication, ParameterBinding, RequestTemplate, Tool } from '../../model/tool.ts'
@@ -16,7 +17,7 @@ import type { ToolResource } from './tool-resource.ts'
 const WITHOUT_OPERATION = '(by hand)'
 
 /** @param credential of `authentication.secretRef`, resolved */
-export function overlayTool(plain: Tool, manual: ToolResource, credential: string | undefined): Tool {
+export function overlayTool(plain: Tool, manual: ToolResource, credential: BoundSecret | undefined): Tool {
   const generated = asExactTool(plain)
   const title = cleanText(manual.displayName, MAX_TITLE)
   const description = cleanText(manual.description, MAX_TOOL_DESCRIPTION)
@@ -47,7 +48,7 @@ export function overlayTool(plain: Tool, manual: ToolResource, credential: strin
 /** A tool without an OpenAPI operation: arguments fill placeholders of the endpoint, then the query (GET, HEAD, DELETE, OPTIONS) or JSON fields. */
 export function manualTool(
   manual: ToolResource,
-  credential: string | undefined,
+  credential: BoundSecret | undefined,
 ): Tool | readonly ResourceFault[] {
   const { endpoint, method } = manual
   if (endpoint === undefined || method === undefined) {
@@ -132,7 +133,7 @@ function bindings(
 
 function authentication(
   declared: DeclaredAuthentication,
-  credential: string | undefined,
+  credential: BoundSecret | undefined,
   generated: BackendAuthentication,
 ): BackendAuthentication {
   const { in: place = 'header', name = 'X-API-Key' } = generated.type === 'apiKey' ? generated : {}

@@ -2,6 +2,8 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { isMissing } from '../../base/fs/missing.ts'
+import { boundSecret, hostsKeyOf } from '../../model/bound-secret.ts'
+import { secretOfTenant } from '../../model/mcp-upstream.ts'
 import type { KeyReference } from '../../model/tool-set.ts'
 import { MAX_DOCUMENT_BYTES } from '../document/parse-document.ts'
 import { FileError } from '../sync/load-files.ts'
@@ -13,7 +15,11 @@ export function fileReferences(directory: string): ReferenceReader {
     readDocument: (kind, _, ref) => read(directory, kind === 'secret' ? 'secrets' : 'configmaps', ref),
     readFile: (_, { name }, path) => readBelow(join(directory, 'configmaps', name), path),
     readSecret: async (_, ref) =>
-      (await read(directory, 'secrets', ref)).toString('utf8').replace(/\r?\n$/, ''),
+      boundSecret(
+        ref,
+        (await read(directory, 'secrets', ref)).toString('utf8'),
+        await readHosts(directory, ref),
+      ),
   }
 }
 
@@ -37,6 +43,30 @@ export async function readBelow(folder: string, path: string): Promise<Buffer> {
       'move the file into this folder',
     )
   return readBounded(join(folder, path), path)
+}
+
+/** The hosts of a key of the secret of a tenant: none when the secret names none, undefined when this directory does not have the secret. */
+export function tenantSecretHosts(directory: string) {
+  return async (tenantName: string, key: string): Promise<readonly string[] | undefined> => {
+    const ref = { name: secretOfTenant(tenantName), key }
+    return fileReferences(directory)
+      .readSecret('', ref)
+      .then(
+        ({ hosts = [] }) => hosts,
+        () => undefined,
+      )
+  }
+}
+
+/** undefined: the secret names no hosts for the key. */
+async function readHosts(directory: string, { name, key }: KeyReference): Promise<string | undefined> {
+  const ref = { name, key: hostsKeyOf(key) }
+  try {
+    await stat(join(directory, 'secrets', name, ref.key))
+  } catch (error) {
+    if (isMissing(error)) return undefined
+  }
+  return (await read(directory, 'secrets', ref)).toString('utf8')
 }
 
 async function readBounded(path: string, shown: string): Promise<Buffer> {

@@ -1,5 +1,6 @@
 /** Runs one compilation from text to tools; defines its input, its outcome and the interface of a compiler. */
 import { createHash } from 'node:crypto'
+import type { BoundSecret } from '../../model/bound-secret.ts'
 import { asPlainTool } from '../../model/exact-tool.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import type { CompileResult, ToolBounds } from '../compile/compile-tool-set.ts'
@@ -20,7 +21,7 @@ export interface CompileJob {
   readonly toolSet: ToolSet
   /** Address of the document, for relative servers. */
   readonly documentUrl?: string
-  readonly credential?: string
+  readonly credential?: BoundSecret
   /** Hash of the document whose tools the caller has; the same hash is not compiled again. */
   readonly knownHash?: string
   /** The documents that `overlays` of the tool set refer to, in this order. */

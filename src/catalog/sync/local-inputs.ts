@@ -1,12 +1,13 @@
 /** The local inputs of a synchronization, and fingerprints that show when inputs change. */
 import { createHash } from 'node:crypto'
 import { writeJson } from '../../base/json/exact-number.ts'
+import type { BoundSecret } from '../../model/bound-secret.ts'
 import type { ToolSet } from '../../model/tool-set.ts'
 import type { FileLoader } from './load-files.ts'
 
 /** What is read locally beside a document of an address. */
 export interface LocalInputs {
-  readonly credential: string | undefined
+  readonly credential: BoundSecret | undefined
   /** Overlay texts of `spec.overlays`, in this order. */
   readonly overlayTexts: readonly (string | Uint8Array)[]
 }

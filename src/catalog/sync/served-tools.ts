@@ -1,5 +1,6 @@
 /** Combines generated tools with Tool resources, and finds tools with conflicting names. */
 
+import { bindingFault } from '../../model/bound-secret.ts'
 import type { ResourceFault } from '../../model/resource-fault.ts'
 import { faultText } from '../../model/resource-fault.ts'
 import type { Tool } from '../../model/tool.ts'
@@ -46,6 +47,11 @@ export function serveTools(
   const names = new NameTable()
   const tools: Tool[] = []
   const faults: { resource: ToolResource; message: string }[] = []
+  const serve = (resource: ToolResource, tool: Tool): void => {
+    const fault = bindingFault(tool.authentication, tool.mcp?.url ?? tool.request.baseUrl)
+    if (fault === undefined) tools.push(tool)
+    else faults.push({ resource, message: fault })
+  }
   for (const set of generated) {
     for (const tool of set) {
       const manual = manualByKey.get(keyOf(tool))
@@ -54,7 +60,7 @@ export function serveTools(
       if (manual === undefined) {
         if (resources.whyWithheld(tool) === undefined) tools.push(tool)
       } else if (manual.resource.enabled !== false)
-        tools.push(overlayTool(tool, manual.resource, manual.credential))
+        serve(manual.resource, overlayTool(tool, manual.resource, manual.credential))
     }
   }
   for (const { resource, credential } of manualByKey.values()) {
@@ -68,7 +74,7 @@ export function serveTools(
         faults.push({ resource, message: `${where} has the same name: rename this Tool resource` })
       } else {
         names.add(made, made.toolSet)
-        tools.push(made)
+        serve(resource, made)
       }
     }
   }

@@ -1,9 +1,10 @@
 /** Synchronizes a tool set: obtains its document or MCP lists, compiles them, stores remote ones and schedules runs. */
 
 import { backoffMs } from '../../base/async/backoff.ts'
+import { type BoundSecret, bindingFault } from '../../model/bound-secret.ts'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
 import type { Egress } from '../../net/egress/egress.ts'
-import { isMcpToolSet, type McpToolSet } from '../mcp/compile-listing.ts'
+import { authenticationOf, isMcpToolSet, type McpToolSet } from '../mcp/compile-listing.ts'
 import { ServerListing } from '../mcp/server-listing.ts'
 import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts'
 import type { DocumentStore, StoredDocument, StoredFile } from './document-store.ts'
@@ -22,8 +23,8 @@ export interface ReferenceReader {
   ): Promise<string | Uint8Array>
   /** A file beside a document of a ConfigMap. @param path relative to the folder of the document */
   readFile(namespace: string, ref: KeyReference, path: string): Promise<string | Uint8Array>
-  /** A credential, without a trailing line break. */
-  readSecret(namespace: string, ref: KeyReference): Promise<string>
+  /** A credential, without a trailing line break, with the hosts that the secret names for it. */
+  readSecret(namespace: string, ref: KeyReference): Promise<BoundSecret>
 }
 
 export interface SyncParts {
@@ -44,6 +45,8 @@ export type SyncOutcome =
   | {
       readonly kind: 'fault'
       readonly message: string
+      /** True: the tools of the last run are not served any more. */
+      readonly withdraws?: true
       readonly fallback?: Exclude<Linked, { kind: 'fault' }>
     }
   | { readonly kind: 'disabled' }
@@ -72,6 +75,9 @@ export class ToolSetSync {
   #lastLocal: string | undefined
   /** Hashes of the last compiled document and of the other inputs. */
   #known: { readonly specHash: string; readonly inputs: string } | undefined
+  /** Hosts of the secret as read last, and of the last tools. */
+  #hosts = ''
+  #hostsInUse = ''
 
   constructor(
     toolSet: ToolSet,
@@ -122,13 +128,20 @@ export class ToolSetSync {
       this.#again = false
       if (this.#closed) break
       this.#started()
-      const outcome = await this.#once()
+      const outcome = this.#withdrawn(await this.#once())
       if (this.#closed) break
       this.#failures = outcome.kind === 'fault' || this.#incomplete ? this.#failures + 1 : 0
       this.#settled(outcome)
     } while (this.#again)
     this.#running = undefined
     this.#schedule()
+  }
+
+  /** Tools that could not be compiled again do not keep a secret whose hosts have changed. */
+  #withdrawn(outcome: SyncOutcome): SyncOutcome {
+    const isKept = outcome.kind === 'fault' && outcome.fallback === undefined
+    if (!isKept) this.#hostsInUse = this.#hosts
+    return isKept && this.#hosts !== this.#hostsInUse ? { ...outcome, withdraws: true } : outcome
   }
 
   async #once(): Promise<SyncOutcome> {
@@ -165,6 +178,8 @@ export class ToolSetSync {
     const { references } = this.#parts
     const { secretRef } = toolDefaults.authentication
     const credential = secretRef === undefined ? undefined : await references.readSecret(namespace, secretRef)
+    this.#hosts = String(credential?.hosts)
+    if (isMcpToolSet(this.toolSet)) requireBound(this.toolSet, credential)
     const overlayTexts: (string | Uint8Array)[] = []
     for (const overlay of this.toolSet.overlays ?? [])
       if (overlay.kind === 'configMap')
@@ -300,6 +315,12 @@ export class ToolSetSync {
     this.#timer = setTimeout(() => void this.sync(), Math.min(jittered, MAX_TIMER_MS))
     this.#timer.unref()
   }
+}
+
+/** @throws Error when the secret may not be sent to the server, or to the authorization server */
+function requireBound(toolSet: McpToolSet, credential: BoundSecret | undefined): void {
+  const fault = bindingFault(authenticationOf(toolSet, credential), toolSet.source.url)
+  if (fault !== undefined) throw new Error(fault)
 }
 
 function isSame(a: StoredDocument, b: StoredDocument): boolean {

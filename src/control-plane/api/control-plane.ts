@@ -72,7 +72,17 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
   const tierLimit = new TierLimit(requestStore, now)
   const { webhookFault = () => undefined } = options
   const { gatewayUrl, specFault, workshop, mayExchangeAt = () => 'refused' } = options
-  const services = { gatewayUrl, publisher, fleet, webhookFault, specFault, workshop, mayExchangeAt }
+  const { hostsOfSecret = async () => undefined } = options
+  const services = {
+    gatewayUrl,
+    publisher,
+    fleet,
+    webhookFault,
+    specFault,
+    workshop,
+    mayExchangeAt,
+    hostsOfSecret,
+  }
   const bulkStore = withDeadline(store, onFault, BULK_DEADLINE_MS)
   const visitorLimit = new VisitorLimit(options.visitors, now)
   const stored = { ...options, store: requestStore }

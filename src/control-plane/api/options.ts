@@ -11,6 +11,7 @@ import type { PreparedPolicy } from '../../policy/engine.ts'
 import type { PolicyWorkshop } from '../../policy/workshop/policy-workshop.ts'
 import type { Store } from '../store/store.ts'
 import type { AddressOf, RequestLog } from './http/access-log.ts'
+import type { Services } from './services.ts'
 
 export interface ApiCorsOptions {
   /** `*` allows all origins; otherwise exact origins. */
@@ -69,6 +70,8 @@ export interface ControlPlaneOptions {
   readonly authConfig?: AuthConfig
   /** Where gateways may exchange tokens of callers; absent: nowhere. */
   readonly mayExchangeAt?: MayExchangeAt
+  /** As in `Services`; absent: no secret is known. */
+  readonly hostsOfSecret?: Services['hostsOfSecret']
   /** Why the OpenAPI document of an API cannot have tools, and the fix; undefined when it can. */
   readonly specFault?: (spec: string) => string | undefined
   /** Compiles the OpenAPI document of an API. When it rejects, the API has no tools and `onFault` is called. */

@@ -13,6 +13,8 @@ export interface Services {
   readonly webhookFault: (url: string) => string | undefined
   /** Where gateways may exchange tokens of callers. */
   readonly mayExchangeAt: MayExchangeAt
+  /** Hosts of a key of the secret of a tenant; undefined: this process does not know the secret. Gateways check them again. */
+  readonly hostsOfSecret: (tenantName: string, key: string) => Promise<readonly string[] | undefined>
   /** Why a document cannot have tools; undefined when it can. */
   readonly specFault: ((spec: string) => string | undefined) | undefined
   /** undefined: a policy server has the policy. */

@@ -30,7 +30,7 @@ const authentication = z.strictObject({
     .default(null)
     .openapi({
       description:
-        'Key in the secret `tenant-{name}`, where `{name}` is the name of the tenant. The value of this key is the credential or, with OAuth, the client secret. The gateways read the secret; the control plane does not have it.',
+        'Key in the secret `tenant-{name}`, where `{name}` is the name of the tenant. The value of this key is the credential or, with OAuth, the client secret. The key with `.hosts` after its name must list the hosts to which it may be sent. The gateways read the secret; the control plane does not have it.',
       example: 'crm-token',
     }),
   header: shaped(/^[A-Za-z0-9-]+$/, 64, 'must be a header name.')

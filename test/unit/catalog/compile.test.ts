@@ -213,7 +213,7 @@ describe('authentication', () => {
 
   it('of type apiKey is placed as in the security scheme, and is not an argument', () => {
     const toolDefaults = { ...DEFAULT_TOOL_DEFAULTS, authentication: { type: 'apiKey' as const } }
-    const { tools } = compileToolSet(document, toolSet({ toolDefaults }), { credential: 's3cret' })
+    const { tools } = compileToolSet(document, toolSet({ toolDefaults }), { credential: { value: 's3cret' } })
     expect(tools[0]?.authentication).toEqual({
       type: 'apiKey',
       in: 'query',

@@ -47,7 +47,7 @@ function compile(tools: readonly object[], toolSet = toolSetOf(), credential?: s
   const outcome = runCompileJob({
     document: JSON.stringify({ tools }),
     toolSet,
-    ...(credential === undefined ? {} : { credential }),
+    ...(credential === undefined ? {} : { credential: { value: credential } }),
   })
   if (outcome.kind !== 'compiled') throw new Error(JSON.stringify(outcome))
   return outcome

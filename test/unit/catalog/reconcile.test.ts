@@ -48,7 +48,8 @@ function start(documents = new DocumentStore(dataDir, noDamage)): Reconciler {
     },
   }
   const empty = async () => ''
-  const references = { readDocument: empty, readFile: empty, readSecret: empty }
+  const readSecret = async () => ({ value: '' })
+  const references = { readDocument: empty, readFile: empty, readSecret }
   return new Reconciler(
     {
       references,

@@ -112,7 +112,7 @@ describe('Swagger 2.0', () => {
     }
     const document = swagger({ parameters: [id, { $ref: '#/parameters/Page' }] }, rest)
     const toolDefaults = { ...DEFAULT_TOOL_DEFAULTS, authentication: { type: 'apiKey' as const } }
-    const { tools } = compileToolSet(document, toolSet({ toolDefaults }), { credential: 'k' })
+    const { tools } = compileToolSet(document, toolSet({ toolDefaults }), { credential: { value: 'k' } })
     expect(Object.keys(tools[0]!.inputSchema.properties!)).toEqual(['id', 'page'])
     expect(tools[0]?.authentication).toMatchObject({ in: 'header', name: 'X-Old-Key' })
   })

@@ -4,7 +4,7 @@
  */
 import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import type { Log } from '../../../telemetry/log.ts'
-import type { KubeObject, KubernetesApi, WatchedKind } from '../api.ts'
+import { type KubeObject, type KubernetesApi, readKey, type WatchedKind } from '../api.ts'
 import { Leader } from '../leader.ts'
 import { type Binding, emptyTreeOf, type ReadConfigMap, readBinding, treeOf } from './binding.ts'
 import {
@@ -230,8 +230,8 @@ export class GatewayObjects {
     return this.#options.access.deployment(apiId, gateway.id)
   }
 
-  readonly #readConfigMap: ReadConfigMap = (namespace, name, key) =>
-    this.#options.api.readKey('ConfigMap', namespace, name, key)
+  readonly #readConfigMap: ReadConfigMap = async (namespace, name, key) =>
+    (await readKey(this.#options.api, 'ConfigMap', namespace, { name, key })).value
 
   get #finalizer(): string {
     return `${this.#options.apiGroup}/binding`

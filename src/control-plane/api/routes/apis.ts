@@ -88,7 +88,7 @@ export const apiEndpoints: readonly Endpoint[] = [
       const fields = storedApiFields(body) as ApiFields
       requireUsableSpec(fields.spec, services)
       requireExchangeUrl(fields.mcp, services)
-      const api = await createApi(tx, tenant!.id, fields)
+      const api = await createApi(tx, tenant!.id, fields, services)
       const location = `/tenants/${tenant!.id}/apis/${api.id}`
       return { ...respond(api, tenant!, services), location }
     },
@@ -124,7 +124,7 @@ export const apiEndpoints: readonly Endpoint[] = [
       requireUsableSpec(patch.spec, services)
       requireExchangeUrl(patch.mcp, services)
       const ask = (action: string) => authorize(action, tenant!.name)
-      const api = await patchApi(tx, params.api_id!, patch, ifMatch, ask)
+      const api = await patchApi(tx, params.api_id!, patch, ifMatch, ask, services)
       return respond(api, tenant!, services)
     },
   }),

@@ -10,6 +10,7 @@ import {
   moveApi,
   versionConflict,
 } from '../../../model/api.ts'
+import { hostsFault } from '../../../model/bound-secret.ts'
 import { EXCHANGE_REFUSED } from '../../../net/egress/oauth/exchange-endpoints.ts'
 import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
@@ -59,11 +60,25 @@ export function requireExchangeUrl(mcp: Api['mcp'] | undefined, { mayExchangeAt 
     throw unavailable('The discovery document of the identity provider has not been read yet.', 1)
 }
 
+/** @throws Problem validation_error for a secret that may not be sent to the addresses of the API */
+async function requireBoundSecret(
+  tx: Transaction,
+  { tenantId, upstreamUrl, mcp }: Api,
+  { hostsOfSecret }: Pick<Services, 'hostsOfSecret'>,
+): Promise<void> {
+  const { secret, tokenUrl } = mcp?.authentication ?? {}
+  if (secret === undefined || secret === null) return
+  const hosts = await hostsOfSecret((await tx.tenants.find(tenantId))!.name, secret)
+  const fault = hostsFault(hosts, [upstreamUrl, tokenUrl ?? upstreamUrl])
+  if (fault !== undefined) throw invalidField('mcp.authentication.secret', `${fault}.`)
+}
+
 /** @throws Problem validation_error, conflict for a taken address */
 export async function createApi(
   tx: Transaction,
   tenantId: string,
   { sharedWith, ...fields }: ApiFields,
+  services: Pick<Services, 'hostsOfSecret'>,
 ): Promise<Api> {
   const api: Api = {
     ...fields,
@@ -74,6 +89,7 @@ export async function createApi(
     deprecatedAt: null,
   }
   requireFittingType(api)
+  await requireBoundSecret(tx, api, services)
   await lockAddresses(tx, tenantId)
   await claimAddress(tx, api)
   await tx.apis.insert(api)
@@ -105,6 +121,7 @@ export async function patchApi(
   patch: Patch<ApiFields & { status: ApiStatus }>,
   ifMatch: string,
   ask: AskPolicy,
+  services: Pick<Services, 'hostsOfSecret'>,
 ): Promise<Api> {
   const claims = patch.path !== undefined || patch.version !== undefined || patch.versioning !== undefined
   // another change of an address changes this API too, once it has the tenant
@@ -120,6 +137,8 @@ export async function patchApi(
   const sharing = sharedWith && (await sharingOf(tx, api.tenantId, sharedWith))
   const wanted = applyPatch(move.value, { ...fields, sharing })
   requireFittingType(wanted)
+  if (patch.upstreamUrl !== undefined || patch.mcp !== undefined)
+    await requireBoundSecret(tx, wanted, services)
   if (apiKeyOf(wanted) !== apiKeyOf(api) || wanted.versioning !== api.versioning)
     await claimAddress(tx, wanted)
   const updated = await tx.apis.update(wanted)

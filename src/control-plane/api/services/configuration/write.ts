@@ -127,10 +127,10 @@ async function writeApi(
   const status = fields.status as 'active' | 'deprecated' | 'retired'
   if (change.fields.some(({ field }) => field === 'spec')) requireUsableSpec(values.spec, services)
   requireExchangeUrl(values.mcp, services)
-  if (action === 'update') await patchApi(tx, live!.row.id, { ...values, status }, tagOf(live), ask)
+  if (action === 'update') await patchApi(tx, live!.row.id, { ...values, status }, tagOf(live), ask, services)
   else {
-    const api = await createApi(tx, tenant!.id, values)
-    if (status !== api.status) await patchApi(tx, api.id, { status }, '', ask)
+    const api = await createApi(tx, tenant!.id, values, services)
+    if (status !== api.status) await patchApi(tx, api.id, { status }, '', ask, services)
     apiIds.set(change.path, api.id)
   }
 }
