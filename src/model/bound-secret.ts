@@ -8,6 +8,9 @@ export interface BoundSecret {
   readonly hosts?: readonly string[]
 }
 
+/** Hosts of a key of the secret of a tenant, none when it names none; undefined: this process does not know the secret. */
+export type HostsOfSecret = (tenantName: string, key: string) => Promise<readonly string[] | undefined>
+
 /** The key of the same secret that names the hosts of a key. */
 export function hostsKeyOf(key: string): string {
   return `${key}.hosts`

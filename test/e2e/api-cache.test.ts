@@ -138,25 +138,63 @@ it('a response that varies on the origin of the page is for that origin', async 
   expect(backend.seen.map(({ headers }) => headers.origin)).toContain(two.origin)
 })
 
-it('a caller that names another host puts no response into the cache that names it', async () => {
-  // as frameworks build absolute links
-  backend.script(({ headers }, response) =>
-    response
-      .writeHead(200, { 'cache-control': 'public, max-age=60' })
-      .end(`${headers['x-forwarded-proto']}://${headers['x-forwarded-host']}`),
-  )
-  const asHost = (host: string): Promise<string> =>
-    new Promise((resolve, reject) => {
-      getOver(shared.url + path, { headers: { host } }, response => resolve(textOf(response))).on(
+describe('what reaches the upstream is in the key, or the same for all', () => {
+  /** Headers by which frameworks choose a response, an address or a language, and an unknown one. */
+  const NAMES =
+    'host accept accept-charset accept-encoding accept-language origin referer user-agent dnt priority range pragma cookie forwarded via from ' +
+    'x-forwarded-for x-forwarded-host x-forwarded-proto x-forwarded-port x-forwarded-prefix x-forwarded-scheme x-host x-original-url x-rewrite-url ' +
+    'x-http-method-override x-real-ip x-requested-with x-api-version x-unknown cf-connecting-ip sec-ch-ua sec-fetch-site ' +
+    'content-type content-language if-none-match if-modified-since if-match traceparent tracestate baggage x-request-id cache-control'
+  /** They name the call in a fixed form (W3C Trace Context, `isRequestId`), and the upstream is asked once for all. */
+  const IDS = new Set(['traceparent', 'x-request-id'])
+  const VALUES: Record<string, readonly [string, string]> = {
+    traceparent: [`00-${'a'.repeat(32)}-${'a'.repeat(16)}-01`, `00-${'b'.repeat(32)}-${'b'.repeat(16)}-01`],
+    host: ['192.0.2.66', 'evil.localhost:1'],
+    tracestate: ['canary=1', 'canary=2'],
+    baggage: ['canary=1', 'canary=2'],
+    range: ['bytes=0-1', 'bytes=0-2'],
+  }
+  const valuesOf = (name: string) => VALUES[name] ?? (['canary-1', 'canary-2'] as const)
+
+  function send(at: string, headers: Record<string, string>, localAddress = '127.0.0.1'): Promise<string> {
+    return new Promise((resolve, reject) => {
+      getOver(shared.url + at, { headers, localAddress }, response => resolve(textOf(response))).on(
         'error',
         reject,
       )
     })
-  const gatewayOrigin = new URL(world.gateway.url).origin
-  for (const host of ['192.0.2.66', 'evil.localhost:1', new URL(shared.url).host])
-    expect(await asHost(host)).toBe(gatewayOrigin)
-  expect((await get(shared)).text).toBe(gatewayOrigin)
-  expect(backend.seen).toHaveLength(1)
+  }
+
+  it.each(NAMES.split(' '))('%s', async name => {
+    backend.script(counts({ 'cache-control': 'public, max-age=60' }))
+    const [one, two] = valuesOf(name)
+    const texts = [await send(path, { [name]: one }), await send(path, { [name]: two })]
+    const sent = backend.seen.map(({ headers }) => headers)
+    expect(sent.length).toBeGreaterThan(0)
+    if (texts[0] !== texts[1]) return
+    // used again: the upstream must not have seen what the first caller chose
+    expect(sent).toHaveLength(1)
+    const chosen = Object.entries(sent[0]!).filter(
+      ([header, value]) => !IDS.has(header) && [String(value)].flat().some(text => text.includes(one)),
+    )
+    expect(chosen).toEqual([])
+  })
+
+  it('the address of the client', async () => {
+    backend.script(counts({ 'cache-control': 'public, max-age=60' }))
+    expect([await send(path, {}), await send(path, {}, '127.0.0.2')]).toEqual(['number 1', 'number 1'])
+    expect(JSON.stringify(backend.seen[0]!.headers)).not.toContain('"x-forwarded-for"')
+    expect(backend.seen[0]!.headers['x-forwarded-host']).toBe(new URL(world.gateway.url).host)
+  })
+
+  it('browsers of several makes share a response', async () => {
+    backend.script(counts({ 'cache-control': 'public, max-age=60' }))
+    const agents = [
+      { 'user-agent': 'a', 'sec-ch-ua': 'a' },
+      { 'user-agent': 'b', referer: 'https://x.example/' },
+    ]
+    expect(await texts(shared, ...agents)).toBe('1 1')
+  })
 })
 
 it('requests say how fresh a response must be', async () => {

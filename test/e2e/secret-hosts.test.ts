@@ -15,7 +15,7 @@ const dataDir = join(folder, 'data')
 const SECRET = 'token-of-acme'
 const VERSION = { 'mcp-protocol-version': '2025-11-25' }
 
-/** The server that the secret is for, and one that somebody else chose. */
+/** The server that the secret is for, and another one. */
 let named: ServedMcp
 let foreign: ServedMcp
 let backend: ScriptedBackend

@@ -307,7 +307,7 @@ export interface components {
              */
             max_response_bytes: number;
             /**
-             * @description `caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows shared caching.
+             * @description `caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller whose request would be the same at the upstream, if the upstream allows shared caching; the upstream gets neither the address of the client nor its User-Agent, Referer and Sec-* headers.
              * @default caller
              * @enum {string}
              */
@@ -2885,7 +2885,7 @@ export const TRAFFIC = {
       "properties": {
         "scope": {
           "title": "Scope",
-          "description": "`caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows shared caching.",
+          "description": "`caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller whose request would be the same at the upstream, if the upstream allows shared caching; the upstream gets neither the address of the client nor its User-Agent, Referer and Sec-* headers.",
           "type": "string",
           "enum": [
             "caller",

@@ -2,7 +2,7 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { isMissing } from '../../base/fs/missing.ts'
-import { boundSecret, hostsKeyOf } from '../../model/bound-secret.ts'
+import { boundSecret, type HostsOfSecret, hostsKeyOf } from '../../model/bound-secret.ts'
 import { secretOfTenant } from '../../model/mcp-upstream.ts'
 import type { KeyReference } from '../../model/tool-set.ts'
 import { MAX_DOCUMENT_BYTES } from '../document/parse-document.ts'
@@ -45,17 +45,13 @@ export async function readBelow(folder: string, path: string): Promise<Buffer> {
   return readBounded(join(folder, path), path)
 }
 
-/** The hosts of a key of the secret of a tenant: none when the secret names none, undefined when this directory does not have the secret. */
-export function tenantSecretHosts(directory: string) {
-  return async (tenantName: string, key: string): Promise<readonly string[] | undefined> => {
-    const ref = { name: secretOfTenant(tenantName), key }
-    return fileReferences(directory)
-      .readSecret('', ref)
-      .then(
-        ({ hosts = [] }) => hosts,
-        () => undefined,
-      )
-  }
+export function tenantSecretHosts(directory: string): HostsOfSecret {
+  const { readSecret } = fileReferences(directory)
+  return (tenantName, key) =>
+    readSecret('', { name: secretOfTenant(tenantName), key }).then(
+      ({ hosts = [] }) => hosts,
+      () => undefined,
+    )
 }
 
 /** undefined: the secret names no hosts for the key. */

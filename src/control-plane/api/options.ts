@@ -2,6 +2,7 @@
 
 import type { TokenVerifier } from '../../identity/verifier.ts'
 import type { Api } from '../../model/api.ts'
+import type { HostsOfSecret } from '../../model/bound-secret.ts'
 import type { AuthConfig } from '../../model/gateway-instance.ts'
 import type { Tenant } from '../../model/tenant.ts'
 import type { Tool } from '../../model/tool.ts'
@@ -11,7 +12,6 @@ import type { PreparedPolicy } from '../../policy/engine.ts'
 import type { PolicyWorkshop } from '../../policy/workshop/policy-workshop.ts'
 import type { Store } from '../store/store.ts'
 import type { AddressOf, RequestLog } from './http/access-log.ts'
-import type { Services } from './services.ts'
 
 export interface ApiCorsOptions {
   /** `*` allows all origins; otherwise exact origins. */
@@ -70,8 +70,8 @@ export interface ControlPlaneOptions {
   readonly authConfig?: AuthConfig
   /** Where gateways may exchange tokens of callers; absent: nowhere. */
   readonly mayExchangeAt?: MayExchangeAt
-  /** As in `Services`; absent: no secret is known. */
-  readonly hostsOfSecret?: Services['hostsOfSecret']
+  /** Absent: no secret is known. */
+  readonly hostsOfSecret?: HostsOfSecret
   /** Why the OpenAPI document of an API cannot have tools, and the fix; undefined when it can. */
   readonly specFault?: (spec: string) => string | undefined
   /** Compiles the OpenAPI document of an API. When it rejects, the API has no tools and `onFault` is called. */

@@ -1,5 +1,6 @@
 /** The interface of the services that endpoints use. */
 
+import type { HostsOfSecret } from '../../model/bound-secret.ts'
 import type { MayExchangeAt } from '../../net/egress/oauth/exchange-endpoints.ts'
 import type { PolicyWorkshop } from '../../policy/workshop/policy-workshop.ts'
 import type { Fleet } from '../publisher/fleet.ts'
@@ -13,8 +14,8 @@ export interface Services {
   readonly webhookFault: (url: string) => string | undefined
   /** Where gateways may exchange tokens of callers. */
   readonly mayExchangeAt: MayExchangeAt
-  /** Hosts of a key of the secret of a tenant; undefined: this process does not know the secret. Gateways check them again. */
-  readonly hostsOfSecret: (tenantName: string, key: string) => Promise<readonly string[] | undefined>
+  /** Gateways check them again. */
+  readonly hostsOfSecret: HostsOfSecret
   /** Why a document cannot have tools; undefined when it can. */
   readonly specFault: ((spec: string) => string | undefined) | undefined
   /** undefined: a policy server has the policy. */

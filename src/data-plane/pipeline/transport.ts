@@ -10,8 +10,6 @@ import type { TaskSide } from './task-side.ts'
 export interface ProxiedCall<Call> {
   /** The request to the upstream; its body is read once. */
   request(call: Call): UpstreamRequest
-  /** Path and query below the address of the API, after the origin that the upstream receives. */
-  cacheKey(): string
   /** For the request of the caller; '' when absent. */
   header(name: string): string
   /** Whether the body of the request was longer than the API accepts. */

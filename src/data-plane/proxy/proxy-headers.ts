@@ -29,7 +29,7 @@ const WITHHELD: ReadonlySet<string> = new Set(WITHHELD_FROM_CLIENTS)
  * The origin that the upstream receives. Where responses are cached it is the gateway's own, since the upstream may build its response from it
  * and the response then serves clients that used another host.
  */
-export function forwardedOrigin(
+function forwardedOrigin(
   { request }: Call,
   api: CompiledApi,
   { scheme, host, isTrusted }: Forwarding,
@@ -44,6 +44,9 @@ export function forwardedOrigin(
   }
 }
 
+/** Not sent where a response is kept for all: of the client and its connection, and no part of what is asked for. */
+const OF_THE_CLIENT = /^(?:user-agent|referer|dnt|priority|sec-.*|cache-control|pragma)$/
+
 /** @param spanId of the request to the upstream */
 export function forwardedHeaders(
   call: Call,
@@ -55,19 +58,24 @@ export function forwardedHeaders(
   const rules = api.traffic?.requestHeaders
   const chain = forwarding.isTrusted(request.peerAddress) ? request.header('x-forwarded-for') : ''
   const origin = forwardedOrigin(call, api, forwarding)
+  const isForAll = api.traffic?.cache?.scope === 'public'
   const named = connectionNames(request.header('connection'))
   const headers: string[] = []
   for (let at = 0; at < request.rawHeaders.length; at += 2) {
     const name = request.rawHeaders[at]!
     if (NEVER_FORWARDED.has(name) || named.has(name)) continue
-    if (isRuled(rules, name)) continue
+    if (isRuled(rules, name) || (isForAll && OF_THE_CLIENT.test(name))) continue
     if (isWithheldFromUpstream(name) && !api.passthrough?.requestHeaders.includes(name)) continue
     headers.push(name, byteString(request.rawHeaders[at + 1]!))
   }
   if (rules !== undefined) headers.push(...Object.entries(rules.set).flat())
+  if (!isForAll)
+    headers.push(
+      'x-forwarded-for',
+      chain === '' ? request.peerAddress : `${chain}, ${request.peerAddress}`,
+      ...call.traceHeaders,
+    )
   headers.push(
-    'x-forwarded-for',
-    chain === '' ? request.peerAddress : `${chain}, ${request.peerAddress}`,
     'x-forwarded-host',
     origin.host,
     'x-forwarded-proto',
@@ -80,7 +88,6 @@ export function forwardedHeaders(
     call.requestId,
     'traceparent',
     `00-${call.traceId}-${spanId}-${call.traceFlags}`,
-    ...call.traceHeaders,
   )
   return headers
 }

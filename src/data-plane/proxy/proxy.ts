@@ -16,7 +16,7 @@ import { wantsTiming } from '../http/server-timing.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { ProxiedCall } from '../pipeline/transport.ts'
 import type { CompiledApi, Snapshot } from '../snapshot/snapshot.ts'
-import { type Forwarding, forwardedHeaders, forwardedOrigin, returnedHeaders } from './proxy-headers.ts'
+import { type Forwarding, forwardedHeaders, returnedHeaders } from './proxy-headers.ts'
 
 /** From the start of the call to the last byte received, unless the API has another timeout. */
 const TIMEOUT_MS = 60_000
@@ -208,12 +208,6 @@ class Proxied implements ProxiedCall<Exchange> {
       unread: () => body === undefined || body.unread,
       ...(body === undefined ? undefined : { body: this.#bounded ?? body }),
     }
-  }
-
-  /** The address of the response in the form that the upstream receives (RFC 9111 §2). */
-  cacheKey(): string {
-    const { scheme, host } = forwardedOrigin(this.#call, this.#api, this.#forwarding)
-    return `${scheme}://${host}${this.#rest}?${this.#call.request.query}`
   }
 
   respond(exchange: Exchange, response: EgressStreamResponse): Promise<void> | undefined {

@@ -10,7 +10,7 @@ export const cache = z
     scope: word(['caller', 'public']).default('caller').openapi({
       'x-label': 'Scope',
       description:
-        '`caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller, if the upstream allows shared caching.',
+        '`caller`: the gateway reuses a response only for the caller that received it. `public`: the gateway reuses a response for every caller whose request would be the same at the upstream, if the upstream allows shared caching; the upstream gets neither the address of the client nor its User-Agent, Referer and Sec-* headers.',
     }),
     default_age_secs: count(1, MAX_CACHE_SECS).nullable().default(null).openapi({
       'x-label': 'Default freshness lifetime in seconds',

@@ -1,3 +1,4 @@
+/** Secrets and the hosts that they name: how hosts are written, and which addresses they cover. */
 import { expect, it } from 'vitest'
 import { bindingFault, boundSecret } from '../../../src/model/bound-secret.ts'
 

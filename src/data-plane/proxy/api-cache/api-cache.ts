@@ -1,4 +1,5 @@
 /** The response cache of proxied APIs: reuse, revalidation, keeping and invalidation (RFC 9111). `stored-responses.ts` holds the responses. */
+import { createHash } from 'node:crypto'
 import type { CacheRule } from '../../../model/schema/cache.ts'
 import type { CircuitOpen } from '../../../net/egress/circuit.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from '../../../net/egress/egress.ts'
@@ -20,9 +21,9 @@ interface Cached {
   /** For the request of the caller. */
   readonly header: (name: string) => string
   readonly exchange: Exchange
-  /** Path and query below the address of the API, after the origin that the upstream receives. */
+  /** Address at the upstream. */
   readonly key: string
-  readonly caller: string
+  readonly variant: string
   /** For `Changes`, when the upstream was asked. */
   readonly changes: number
 }
@@ -70,18 +71,22 @@ export class ApiCache {
 
   /** @param send asks the upstream; called at most once */
   async stream(
-    at: Omit<Cached, 'caller' | 'rule' | 'changes'>,
-    request: UpstreamRequest,
+    at: Pick<Cached, 'api' | 'header' | 'exchange'>,
+    given: UpstreamRequest,
     send: Send,
   ): Promise<Outcome> {
-    const { api, header, key } = at
-    if (request.method !== 'GET') return this.#sendChange(api, key, request, send)
+    const { api, header } = at
+    const { url: key } = given
+    if (given.method !== 'GET') return this.#sendChange(api, key, given, send)
     const rule = api.traffic!.cache!
     const caller = callerOf(rule, at.exchange)
     const wishes = wishesOf(header)
-    if (wishes.bypasses || caller === undefined || request.body !== undefined) return send(request)
-    const cached: Cached = { ...at, rule, caller, changes: this.#changes.count }
-    const known = this.#stored.find(api, key, caller, header)
+    if (wishes.bypasses || caller === undefined || given.body !== undefined) return send(given)
+    // conditions are about what the client has, not about what is kept for all
+    const request = { ...given, headers: withoutConditions(given.headers) }
+    const variant = variantOf(caller, request.headers)
+    const cached: Cached = { ...at, rule, key, variant, changes: this.#changes.count }
+    const known = this.#stored.find(api, key, variant)
     if (known === undefined) return this.#keepResponse(cached, await this.#missed(request, send))
     const age = this.#ageOf(known)
     const leftSecs = known.freshSecs - (age - known.ageSecs)
@@ -91,7 +96,7 @@ export class ApiCache {
     const modified = headerOf(known, 'last-modified')
     if (tag === '' && modified === '') return this.#keepResponse(cached, await this.#missed(request, send))
     const validator = tag === '' ? ['if-modified-since', modified] : ['if-none-match', tag]
-    const headers = [...withoutConditions(request.headers), ...validator]
+    const headers = [...request.headers, ...validator]
     return this.#confirmStored(cached, known, await this.#missed({ ...request, headers }, send))
   }
 
@@ -132,7 +137,7 @@ export class ApiCache {
       freshSecs: kept?.freshSecs ?? 0,
     }
     if (kept === undefined) this.#stored.invalidate(cached.api, cached.key)
-    else this.#keep(cached, kept, response)
+    else this.#keep(cached, response)
     cached.exchange.cacheHit = true
     return responseOf(
       response,
@@ -152,7 +157,7 @@ export class ApiCache {
     const receivedAtMs = this.#nowMs()
     const { ageSecs, freshSecs } = kept
     const recorded = recordBody(body, cached.rule.maxResponseBytes, cached.exchange.budget, whole =>
-      this.#keep(cached, kept, {
+      this.#keep(cached, {
         status,
         headers: headers.raw,
         body: whole,
@@ -173,11 +178,10 @@ export class ApiCache {
     return storable(rule, status, responseHeader, hadCredential, this.#nowMs())
   }
 
-  #keep(cached: Cached, { varies }: Storable, response: StoredResponse): void {
-    const { api, key, caller, header, changes } = cached
+  #keep({ api, key, variant, changes }: Cached, response: StoredResponse): void {
     // the API, or what it has at this address, may have changed while the response arrived
     if (!this.#served.has(api) || this.#changes.hasChanged(api, key, changes)) return
-    this.#stored.keep(api, key, caller, varies, header, response)
+    this.#stored.keep(api, key, variant, response)
   }
 
   #ageOf({ receivedAtMs, ageSecs }: StoredResponse): number {
@@ -191,6 +195,25 @@ function callerOf({ scope }: CacheRule, { principal, tenant }: Exchange): string
   if (principal === undefined || principal.kind === 'anonymous') return undefined
   const { kind, subject, consumer, visibilityKey } = principal
   return JSON.stringify([tenant ?? null, kind, subject, consumer, visibilityKey])
+}
+
+/** Name the call, or say how it uses caches, and select no representation: they differ where the response is the same. */
+const OF_THE_CALL: ReadonlySet<string> = new Set([
+  'x-request-id',
+  'traceparent',
+  'tracestate',
+  'baggage',
+  'x-forwarded-for',
+  'cache-control',
+  'pragma',
+])
+
+/** All that reaches the upstream beside the address: the response may depend on it, whether or not `Vary` says so. */
+function variantOf(caller: string, headers: readonly string[]): string {
+  const hash = createHash('sha256').update(caller)
+  for (let at = 0; at < headers.length; at += 2)
+    if (!OF_THE_CALL.has(headers[at]!)) hash.update(`\n${headers[at]}:${headers[at + 1]}`)
+  return hash.digest('base64')
 }
 
 function headerOf({ headers }: Pick<StoredResponse, 'headers'>, name: string): string {

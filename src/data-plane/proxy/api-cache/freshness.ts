@@ -18,8 +18,6 @@ const CHANGING: ReadonlySet<string> = new Set([
   'tracestate',
   'baggage',
 ])
-/** A response that varies on them is kept for every value: credentials are never forwarded. */
-const UNSEEN: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'cookie'])
 
 export function directivesOf(cacheControl: string): Directives {
   const directives = new Map<string, string>()
@@ -39,8 +37,6 @@ export interface Storable {
   readonly freshSecs: number
   /** Age when the response was received. */
   readonly ageSecs: number
-  /** Names, in lower case, of request headers that must have the same values. */
-  readonly varies: readonly string[]
 }
 
 /** undefined: the response must not be kept. @param hadCredential the request had one, which the upstream never saw */
@@ -58,8 +54,7 @@ export function storable(
   // §3.5: what a credential opened is shared only where the upstream says so
   const isOpen = control.has('public') || control.has('s-maxage') || control.has('must-revalidate')
   if (isShared && hadCredential && !isOpen) return undefined
-  const named = namesOf(header('vary'))
-  if (named.some(name => CHANGING.has(name))) return undefined
+  if (namesOf(header('vary')).some(name => CHANGING.has(name))) return undefined
   const ageSecs = Number(/^\d{1,15}$/.exec(header('age'))?.[0] ?? 0)
   const lifeSecs = control.has('no-cache')
     ? 0
@@ -67,7 +62,7 @@ export function storable(
   const freshSecs = Math.max(0, Math.min(lifeSecs - ageSecs, rule.maxAgeSecs))
   // a response that is never fresh is of use only if the upstream can confirm it
   if (freshSecs === 0 && header('etag') === '' && header('last-modified') === '') return undefined
-  return { freshSecs, ageSecs, varies: named.filter(name => !UNSEEN.has(name)) }
+  return { freshSecs, ageSecs }
 }
 
 /** §4.2.1 */

@@ -25,8 +25,6 @@ interface Place {
   readonly key: string
   /** Places of its API. */
   readonly places: Map<string, Place>
-  /** Request headers that distinguish its variants; those of the response that came last. */
-  varies: readonly string[]
   readonly variants: Map<string, Entry>
 }
 
@@ -42,9 +40,6 @@ const MAX_BYTES = 64 * 1024 * 1024
 /** Entry bytes of an entry, beside its texts and its body. */
 const ENTRY_BYTES = 500
 
-/** @returns the value of a request header */
-type ReadHeader = (name: string) => string
-
 export class StoredResponses {
   readonly #tenants = new Map<string, Tenant>()
   #bytes = 0
@@ -53,33 +48,20 @@ export class StoredResponses {
     return this.#bytes
   }
 
-  /** @param caller '' for a response that all share */
-  find(api: CompiledApi, key: string, caller: string, header: ReadHeader): StoredResponse | undefined {
+  /** @param variant of the address: what else of the request reached the upstream, and for whom the response is */
+  find(api: CompiledApi, key: string, variant: string): StoredResponse | undefined {
     const tenant = this.#tenants.get(api.tenant)
-    const place = tenant?.apis.get(api)?.get(key)
-    const found = place?.variants.get(variantOf(place.varies, caller, header))
+    const found = tenant?.apis.get(api)?.get(key)?.variants.get(variant)
     if (found === undefined) return undefined
     tenant!.entries.delete(found)
     tenant!.entries.add(found)
     return found
   }
 
-  keep(
-    api: CompiledApi,
-    key: string,
-    caller: string,
-    varies: readonly string[],
-    header: ReadHeader,
-    response: StoredResponse,
-  ): void {
+  keep(api: CompiledApi, key: string, variant: string, response: StoredResponse): void {
     const tenant = getOrSet(this.#tenants, api.tenant, newTenant)
     const places = getOrSet(tenant.apis, api, () => new Map<string, Place>())
-    const place = getOrSet(places, key, () => ({ key, places, varies, variants: new Map() }))
-    if (place.varies.join() !== varies.join()) {
-      for (const entry of place.variants.values()) this.#drop(tenant, entry)
-      place.varies = varies
-    }
-    const variant = variantOf(varies, caller, header)
+    const place = getOrSet(places, key, () => ({ key, places, variants: new Map() }))
     const before = place.variants.get(variant)
     if (before !== undefined) this.#drop(tenant, before)
     const texts = response.headers.reduce((sum, text) => sum + text.length, key.length + variant.length)
@@ -148,8 +130,4 @@ export class StoredResponses {
 
 function newTenant(): Tenant {
   return { bytes: 0, apis: new Map(), entries: new Set() }
-}
-
-function variantOf(varies: readonly string[], caller: string, header: ReadHeader): string {
-  return varies.length === 0 ? caller : JSON.stringify([caller, ...varies.map(header)])
 }

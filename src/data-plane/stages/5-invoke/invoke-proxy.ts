@@ -79,9 +79,7 @@ function sendThroughCache(
 ): Promise<Response> {
   const proxied = exchange.transport.proxied!
   const header = (name: string): string => proxied.header(name)
-  return parts.cache.stream({ api, header, exchange, key: proxied.cacheKey() }, request, one =>
-    send(parts, api, one),
-  )
+  return parts.cache.stream({ api, header, exchange }, request, one => send(parts, api, one))
 }
 
 function failureOf(reason: string): Refusal {

@@ -31,7 +31,7 @@ function aCache() {
   cache.retain([api])
   const send = (method: string, reply: EgressStreamResponse, key = '/a') =>
     cache.stream(
-      { api, header: () => '', exchange: exchange(), key },
+      { api, header: () => '', exchange: exchange() },
       { method, url: key, headers: [] } as never,
       async () => reply,
     )
