@@ -1,5 +1,6 @@
 /** Drafts of the policy at a running control plane with the real compiler: errors at their line, tests, recorded decisions, candidate, promotion, return. */
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { constants, cpSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -92,6 +93,30 @@ describe.skipIf(missing)('the policy editor (needs opa: npm run policy:test)', {
         }),
       ])
     }
+  })
+
+  it('opens no file for a draft', async () => {
+    // the open of a pipe for reading waits for a writer
+    const pipe = join(dir, 'pipe')
+    execFileSync('mkfifo', [pipe])
+    const files = await sources()
+    const schema = `{"$ref": "file://${pipe}"}`
+    const metadata = (text: string) => `# METADATA\n# title: x\n# description: x\n# schemas:\n#   - ${text}\n`
+    const before = performance.now()
+    for (const content of [
+      `package toolgate.rules.night\n\nx if json.verify_schema(${schema})[0]\n`,
+      `package toolgate.rules.night\n\nx if json.match_schema(input, ${schema})[0]\n`,
+      `${metadata(`input: ${schema}`)}package toolgate.rules.night\n\nx if input.subject.id == "a"\n`,
+      `package toolgate.rules.night\n\n${metadata(`input.subject: {"items": [${schema}]}`)}x if input.subject.id == "a"\n`,
+    ]) {
+      const { json } = await ask('POST', '/policy/check', { files: [...files, { path: MODULE, content }] })
+      expect(json.errors[0], content).toMatchObject({
+        file: MODULE,
+        message: expect.stringMatching(/undefined function json|METADATA contains a schema of its own/),
+      })
+    }
+    expect(performance.now() - before).toBeLessThan(15_000)
+    expect(() => openSync(pipe, constants.O_WRONLY | constants.O_NONBLOCK)).toThrow('ENXIO')
   })
 
   it('takes no path outside of the policies', async () => {

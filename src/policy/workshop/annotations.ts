@@ -13,10 +13,19 @@ interface Annotated {
     readonly scope: string
     readonly title?: string
     readonly description?: string
+    readonly schemas?: readonly { readonly definition?: unknown }[]
     readonly custom?: { readonly reason_code?: unknown }
   }
   readonly location: { readonly file: string; readonly row: number }
   readonly path: readonly { readonly value: string }[]
+}
+
+/** Where METADATA contains a schema of its own, each as `{file}:{line}`: the compiler opens the files that such a schema refers to. */
+export function ownSchemas(output: string): readonly string[] {
+  const { annotations = [] } = JSON.parse(output) as { annotations?: Annotated[] }
+  return annotations
+    .filter(({ annotations: { schemas = [] } }) => schemas.some(({ definition }) => definition !== undefined))
+    .map(({ location }) => `${location.file}:${location.row}`)
 }
 
 const CODE = /^[a-z][a-z0-9_]{0,63}$/

@@ -4,8 +4,14 @@ import { join } from 'node:path'
 import type { RunOpa } from './never.ts'
 import { runProgram } from './opa.ts'
 
-/** Functions that reach the network or read the machine; sources that use them do not compile. */
-const REFUSED_FUNCTIONS: ReadonlySet<string> = new Set(['http.send', 'net.lookup_ip_addr', 'opa.runtime'])
+/** Functions that reach the network or read the machine (a JSON schema may refer to a file); sources that use them do not compile. */
+const REFUSED_FUNCTIONS: ReadonlySet<string> = new Set([
+  'http.send',
+  'json.match_schema',
+  'json.verify_schema',
+  'net.lookup_ip_addr',
+  'opa.runtime',
+])
 const RUN_TIMEOUT_MS = 20_000
 /** The commands that evaluate or compile, and take the list of permitted functions. */
 const CAPABLE: ReadonlySet<string> = new Set(['build', 'check', 'eval', 'test'])

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { isObject } from '../../base/json/is-object.ts'
 import { parseJson } from '../../base/json/parse-json.ts'
+import { ownSchemas } from './annotations.ts'
 import { type Built, buildBundle } from './build.ts'
 import { confineOpa } from './confined-opa.ts'
 import type { RunOpa } from './never.ts'
@@ -49,6 +50,7 @@ const MAX_ERRORS = 50
 const MAX_TESTS = 500
 const MAX_MESSAGE = 2000
 const SCHEMA_FILE = 'schemas/input.json'
+const OWN_SCHEMA = 'METADATA contains a schema of its own. Remove it, or refer to schema.input.'
 
 /** @throws Error when opa cannot be run */
 export async function compileDraft(files: DraftFiles, options: DraftOptions): Promise<CompiledDraft> {
@@ -80,6 +82,12 @@ interface OpaError {
 }
 
 async function checkDraft(run: RunOpa, dir: string): Promise<readonly DraftError[]> {
+  const inspected = await run(dir, ['inspect', '-a', '-f', 'json', '.'])
+  // modules that cannot be parsed are not compiled by `opa check` either, which reports all of them
+  const isParsed = !inspected.stderr.includes('rego_parse_error')
+  if (isParsed && inspected.exitCode !== 0) return placeErrors(inspected.stderr.trim())
+  const own = isParsed ? ownSchemas(inspected.stdout) : []
+  if (own.length > 0) return placeErrors(own.map(at => `${at}: ${OWN_SCHEMA}`).join('\n'))
   const args = ['check', '--strict', '-b', '.', '-s', SCHEMA_FILE, '-f', 'json', '-m', String(MAX_ERRORS)]
   const { exitCode, stdout, stderr } = await run(dir, args)
   if (exitCode === 0) return []
