@@ -275,10 +275,11 @@ function productionFaults(settings: Settings, read: Reader): void {
       'Set AUTH_ISSUER to the issuer of your identity provider.',
     )
   }
-  if (settings.cors.origins.includes('*')) {
+  const open = settings.cors.origins.find(origin => origin === '*' || origin === 'null')
+  if (open !== undefined) {
     read.fault(
       'CORS_ORIGINS',
-      'is "*", which lets any web page call the gateway.',
+      `contains "${open}", which lets any web page call the gateway.`,
       'List the origins of your web pages.',
     )
   }

@@ -1,6 +1,6 @@
 /** The insecure settings that production refuses unless `ALLOW_INSECURE` names them. */
 import { BlockList, isIP } from 'node:net'
-import { hostOf } from '../../base/bare-host.ts'
+import { bareHost, hostOf } from '../../base/bare-host.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import type { SmtpServer } from '../../control-plane/mail/smtp.ts'
 import { isRemote } from '../../policy/live/bundle-source.ts'
@@ -11,6 +11,9 @@ import type { RoleSettings } from './role.ts'
 
 /** The settings that are looked at. */
 interface GuardedSettings extends Pick<RoleSettings, 'controlPlane'> {
+  readonly gateway: { readonly url: string | undefined }
+  readonly api: { readonly url: string | undefined }
+  readonly databaseUrl: string
   readonly auth: {
     readonly issuer: string | undefined
     readonly adminUrl: string | undefined
@@ -26,6 +29,9 @@ interface GuardedSettings extends Pick<RoleSettings, 'controlPlane'> {
 
 /** May be named in `ALLOW_INSECURE`: a service mesh encrypts, or a network policy admits only the proxy. */
 const INTENDABLE: readonly string[] = [
+  'GATEWAY_URL',
+  'API_URL',
+  'DATABASE_URL',
   'AUTH_ISSUER',
   'AUTH_ADMIN_URL',
   'TOKEN_EXCHANGE_URLS',
@@ -74,6 +80,8 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
   const { auth, controlPlane, policy, egressAllow, sse } = settings
   const { tls, sasl } = settings.metering.kafka
   const addresses = {
+    GATEWAY_URL: settings.gateway.url,
+    API_URL: settings.api.url,
     AUTH_ISSUER: auth.issuer,
     AUTH_ADMIN_URL: auth.adminUrl,
     TOKEN_EXCHANGE_URLS: auth.tokenExchangeUrls.find(isPlainHttp),
@@ -87,7 +95,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
     if (address !== undefined && isPlainHttp(address))
       refuse(
         name,
-        'is a plain http:// address: anyone on the network path can replace the responses.',
+        'is a plain http:// address: anyone on the network path can read and replace what is sent.',
         'Use an https:// address.',
       )
   }
@@ -96,6 +104,12 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
       'KAFKA_SASL',
       `is ${sasl.mechanism} without TLS: anyone on the network path can read the metering events, and may be able to read the credentials.`,
       'Set KAFKA_TLS=true.',
+    )
+  if (isOpenDatabase(settings.databaseUrl))
+    refuse(
+      'DATABASE_URL',
+      'connects to PostgreSQL without a verified TLS connection: anyone on the network path can read and change everything that is stored.',
+      'Add sslmode=verify-full, and sslrootcert for an authority of your own.',
     )
   const { smtp } = settings
   if (smtp?.encryption === 'none' && !isLoopback(smtp.host))
@@ -133,6 +147,16 @@ function isPlainHttp(address: string): boolean {
   // a scheme is case-insensitive (RFC 3986 §3.1)
   if (!URL.canParse(address) || new URL(address).protocol !== 'http:') return false
   return !isLoopback(hostOf(address))
+}
+
+/** `require` encrypts, but does not know the server in libpq; this driver verifies it as with `verify-full`. */
+const VERIFIED_MODES: ReadonlySet<string | null> = new Set(['require', 'verify-ca', 'verify-full'])
+
+function isOpenDatabase(url: string): boolean {
+  if (!/^postgres(?:ql)?:/.test(url) || !URL.canParse(url)) return false
+  const { hostname, searchParams } = new URL(url)
+  const isLocal = hostname === '' || isLoopback(bareHost(hostname))
+  return !isLocal && !VERIFIED_MODES.has(searchParams.get('sslmode'))
 }
 
 /** A network of more than a 128th of the addresses of its family. */

@@ -22,7 +22,10 @@ export interface Masked {
 }
 
 const SENSITIVE_NAME =
-  /pass(word|phrase|wd)?$|secret|token|api_?key|authori[sz]ation|credential|cookie|session|card|cvv|cvc|iban|ssn|pin$/i
+  /pass(word|phrase|wd)?$|p(?:ass)?wd|secret|token|(?:api|access|private|signing)[-_ ]?key|authori[sz]ation|credential|cookie|session|card|cvv|cvc|iban|ssn|pin$|^t?otp|otp$|[-_ ]otp|one.?time.?(?:code|pass)|jwt|passwor[td]/i
+/** Of the same meaning in the languages of many APIs. */
+const SENSITIVE_WORD =
+  /kennwort|geheim|contrase[nñ]a|(?<![a-z])clave|senha|segredo|mot.?de.?passe|wachtwoord|l[oö]senord|salasana|has[lł]o|heslo|parola|jelsz[oó]|şifre|пароль|密码|密碼|口令|パスワード|暗証|비밀번호|รหัสผ่าน|كلمة.?(?:السر|المرور)|סיסמ/iu
 const MASK = '[masked]'
 const MAX_TEXT = 256
 const MAX_DEPTH = 8
@@ -30,7 +33,7 @@ const MAX_FIELDS = 200
 
 /** Prefixes of credentials in wide use, and JWTs. */
 const CREDENTIAL =
-  /\beyJ[\w-]{8,}\.|\b(?:sk|pk|rk|whsec)_(?:live|test)?_?\w{8,}|\btgk_\w{8}|\bwhsec_|\bgh[pousr]_\w{20,}|\bgithub_pat_|\bglpat-|\bxox[abeoprs]-|\bA(?:KIA|SIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bsk-[\w-]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY|\b(?:bearer|basic)\s+[\w+/=.~-]{8,}/i
+  /\beyJ[\w-]{8,}\.|\b(?:sk|pk|rk|whsec)_(?:live|test)?_?\w{8,}|\btgk_\w{8}|\bwhsec_|\bgh[pousr]_\w{20,}|\bgithub_pat_|\bglpat-|\bxox[abeoprs]-|\bA(?:KIA|SIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bsk-[\w-]{16,}|-----BEGIN [A-Z ]*PRIVATE KEY|:\/\/[^\s/@:]*:[^\s/@]+@|\b(?:bearer|basic)\s+[\w+/=.~-]{8,}/i
 const EMAIL = /[\w.+%-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,8}/i
 /** ISO/IEC 7812: 13 to 19 digits, written in groups or not. */
 const CARD = /\d(?:[ -]?\d){12,18}/g
@@ -113,7 +116,10 @@ const verdicts = new BoundedMap<string, NameVerdict>(1_000)
 function verdictOf(name: string): NameVerdict {
   const known = verdicts.get(name)
   if (known !== undefined) return known
-  const verdict = { isSecret: isSecret(name), isSensitive: SENSITIVE_NAME.test(name) }
+  const verdict = {
+    isSecret: isSecret(name),
+    isSensitive: SENSITIVE_NAME.test(name) || SENSITIVE_WORD.test(name),
+  }
   if (name.length > MAX_TEXT) return verdict
   verdicts.set(name, verdict)
   return verdict

@@ -19,6 +19,10 @@ const namesOf = (env: Record<string, string>) => faultsOf(env).map(fault => faul
 const INSECURE: readonly (readonly [name: string, env: Record<string, string>])[] = [
   ['AUTH_ISSUER', { AUTH_ISSUER: 'http://id.example.com/realms/p' }],
   ['AUTH_ISSUER', { AUTH_ISSUER: 'HTTP://id.example.com/realms/p' }],
+  ['GATEWAY_URL', { GATEWAY_URL: 'http://gw.example.com' }],
+  ['API_URL', { API_URL: 'http://api.example.com' }],
+  ['DATABASE_URL', { DATABASE_URL: 'postgres://u:p@db.example.com/t' }],
+  ['DATABASE_URL', { DATABASE_URL: 'postgresql://u:p@db.example.com/t?sslmode=disable' }],
   ['AUTH_ADMIN_URL', { AUTH_ADMIN_URL: 'http://id.example.com/admin' }],
   ['CONTROL_PLANE_URL', { ...GATEWAY, CONTROL_PLANE_URL: 'http://control:8081' }],
   ['POLICY_BUNDLE', { POLICY_BUNDLE: 'http://bundles.example.com/b.tar.gz', POLICY_KEY: 'pem' }],
@@ -73,6 +77,9 @@ describe('production', () => {
   })
 
   it('does not let ALLOW_INSECURE lift anything else', () => {
+    expect(namesOf({ CORS_ORIGINS: 'https://a.example,null' })).toEqual(['CORS_ORIGINS'])
+    for (const host of ['db.example.com/t?sslmode=verify-full', '127.0.0.1/t', '[::1]/t'])
+      expect(namesOf({ DATABASE_URL: `postgres://u:p@${host}` })).toEqual([])
     expect(namesOf({ CORS_ORIGINS: '*', ALLOW_INSECURE: 'CORS_ORIGINS' }).sort()).toEqual([
       'ALLOW_INSECURE',
       'CORS_ORIGINS',
