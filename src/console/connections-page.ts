@@ -6,6 +6,8 @@ export interface Connectable {
   readonly name: string
   /** Host of the authorization server. */
   readonly host: string
+  /** What the client of the gateway needs there. */
+  readonly redirectUri: string
   /** Unix ms; undefined: not connected. */
   readonly connectedAtMs: number | undefined
 }
@@ -58,13 +60,13 @@ export function waitPage(next: string, message: PageMessage): string {
 
 function list(root: string, wanted: string, csrf: string, entries: readonly Connectable[]): string {
   if (entries.length === 0) return '<p>No tool set needs a connection.</p>'
-  const rows = entries.map(({ id, name, host, connectedAtMs }) => {
+  const rows = entries.map(({ id, name, host, redirectUri, connectedAtMs }) => {
     const isConnected = connectedAtMs !== undefined
     const state = isConnected
       ? `connected since ${new Date(connectedAtMs).toISOString().slice(0, 10)}`
-      : 'not connected'
+      : `not connected; redirect address ${redirectUri}`
     const action = isConnected ? 'disconnect' : 'connect'
-    return `<li${id === wanted ? ' class="wanted"' : ''}><span><b>${escapeHtml(name)}</b><br><small>${escapeHtml(host)}, ${state}</small></span>
+    return `<li${id === wanted ? ' class="wanted"' : ''}><span><b>${escapeHtml(name)}</b><br><small>${escapeHtml(`${host}, ${state}`)}</small></span>
 <form method="post" action="${escapeHtml(root)}${action}"><input type="hidden" name="csrf" value="${escapeHtml(csrf)}"><input type="hidden" name="id" value="${escapeHtml(id)}"><button>${isConnected ? 'Disconnect' : 'Connect'}</button></form></li>`
   })
   return `<ul>${rows.join('\n')}</ul>`

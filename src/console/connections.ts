@@ -4,6 +4,7 @@ import type { Sealer } from '../base/secrets/sealer.ts'
 import type { TokenVerifier } from '../identity/verifier.ts'
 import type { Principal } from '../model/principal.ts'
 import type { Egress } from '../net/egress/egress.ts'
+import type { Authorization, ReturnedGrant } from '../net/egress/oauth/authorization-request.ts'
 import { type Connectable, connectionsPage, waitPage } from './connections-page.ts'
 import { Login } from './login.ts'
 import { LoginFailure, OAuthClient } from './oauth-client.ts'
@@ -12,19 +13,11 @@ import { isCsrfToken, type PendingConnection, type Session, SessionCookies } fro
 /** The tool sets that need a connection of the user, and what the page may do about them. */
 export interface ConnectionBook {
   /** List of one user, in the order of their names. @throws Error when the store is unavailable */
-  list(principal: Principal): Promise<readonly Connectable[]>
+  list(principal: Principal): Promise<readonly Omit<Connectable, 'redirectUri'>[]>
   /** Where the user consents; undefined: the user has no tool set of this id that needs a connection. */
-  begin(
-    principal: Principal,
-    id: string,
-    redirectUri: string,
-  ): { readonly url: string; readonly state: string; readonly verifier: string } | undefined
+  begin(principal: Principal, id: string, redirectUri: string): Authorization | undefined
   /** @returns why it is not connected. @throws Error when the store is unavailable */
-  complete(
-    principal: Principal,
-    id: string,
-    grant: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
-  ): Promise<string | undefined>
+  complete(principal: Principal, id: string, grant: ReturnedGrant): Promise<string | undefined>
   /** @throws Error when the store is unavailable */
   disconnect(principal: Principal, id: string): Promise<void>
 }
@@ -59,7 +52,8 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
   const secure = base.startsWith('https:')
   const address = { base, secure }
   const home = `${base}${CONNECTIONS_ROOT}/`
-  const redirectUri = `${home}return`
+  /** Each tool set has its own: a server that sends users to another one does not get the codes of that one (RFC 9700 §4.4.2). */
+  const redirectUriOf = (id: string): string => home + returnPath(id)
   const cookies = new SessionCookies(sealer, now)
   const oauth = new OAuthClient(options)
   const login = new Login({ oauth, cookies, demoClients: [], root: CONNECTIONS_ROOT, now })
@@ -84,7 +78,10 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
   async function show(request: Request, user: SignedIn | undefined): Promise<Response> {
     const wanted = new URL(request.url).searchParams.get('tool_set') ?? ''
     if (user === undefined) return html(connectionsPage({ root: home, wanted }), 200)
-    const list = await book.list(user.principal)
+    const list = (await book.list(user.principal)).map(each => ({
+      ...each,
+      redirectUri: redirectUriOf(each.id),
+    }))
     const { csrf } = user.session
     const shown = { root: home, wanted, user: { name: user.principal.subject, csrf, list } }
     return html(connectionsPage(shown), 200)
@@ -99,13 +96,12 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
       await book.disconnect(user.principal, id)
       return redirect(home)
     }
-    const begun = book.begin(user.principal, id, redirectUri)
+    const begun = book.begin(user.principal, id, redirectUriOf(id))
     if (begun === undefined) return say('This tool set needs no connection, or does not exist.', 404)
-    const { url, state, verifier } = begun
+    const { url, ...expected } = begun
     const pending: PendingConnection = {
       id,
-      state,
-      verifier,
+      ...expected,
       startedAtMs: now(),
       principal: user.principal,
     }
@@ -113,11 +109,16 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
   }
 
   /** The session cookie is not sent with a redirect from another site: the cookie of the request says for whom it was begun. */
-  async function complete(request: Request): Promise<Response> {
+  async function complete(request: Request, path: string): Promise<Response> {
     const query = new URL(request.url).searchParams
     const pending = cookies.readConnection(request, secure)
     if (pending === undefined || query.get('state') !== pending.state)
       return say('The connection took too long, or was started in another browser. Try again.', 400)
+    if (path !== returnPath(pending.id))
+      return say(
+        `The authorization server of another tool set sent you back than the one that you began to connect, whose redirect address is ${redirectUriOf(pending.id)}.`,
+        400,
+      )
     const done = cookies.writeConnection(undefined, request, secure)
     const error = query.get('error')
     if (error !== null)
@@ -126,8 +127,14 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
         200,
         done,
       )
-    const { id, verifier, principal } = pending
-    const grant = { code: query.get('code') ?? '', verifier, redirectUri }
+    const { id, verifier, key, principal } = pending
+    const grant = {
+      code: query.get('code') ?? '',
+      issuer: query.get('iss') ?? undefined,
+      verifier,
+      key,
+      redirectUri: redirectUriOf(id),
+    }
     const failed = await book.complete(principal, id, grant)
     return html(
       waitPage(home, failed === undefined ? { done: 'The tool set is connected.' } : { failed }),
@@ -160,7 +167,12 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     // the cookies must have the origin to which the authorization servers return
     if (new URL(base).host !== url.host) return redirect(base + url.pathname + url.search)
     if (path === 'login') return login.begin(request, address)
-    if (path === 'return') return complete(request)
+    if (path === 'return')
+      return say(
+        `The redirect address ${home}return is not used any more. Register the address that the page of connections names for each tool set, below ${home}return/, at its authorization server.`,
+        400,
+      )
+    if (path.startsWith('return/')) return complete(request, path)
     if (path === '' || path === 'list') return forUser(request, user => show(request, user))
     if (path !== 'callback') return say('The page does not exist.', 404)
     const response = await login.complete(request, address)
@@ -185,6 +197,11 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
   }
 
   return request => orFault(() => respond(request, new URL(request.url)))
+}
+
+/** Below the page; the id has a namespace and a name. */
+function returnPath(id: string): string {
+  return `return/${id.split('/').map(encodeURIComponent).join('/')}`
 }
 
 /** Browsers name the origin of a form. */

@@ -39,6 +39,7 @@ export interface PendingConnection {
   readonly id: string
   readonly state: string
   readonly verifier: string
+  readonly key: string
   /** Who began it. */
   readonly principal: Principal
   readonly startedAtMs: number

@@ -117,6 +117,8 @@ export interface OAuthClient {
   readonly authorizationUrl?: string
   /** RFC 7009. */
   readonly revocationUrl?: string
+  /** Exactly as the metadata of the authorization server names it (RFC 8414), for type `authorization_code`. */
+  readonly issuer?: string
 }
 
 /** Authentication of the gateway towards the backend (never the caller's token). */

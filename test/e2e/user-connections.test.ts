@@ -200,7 +200,7 @@ it('keeps the connection while the authorization server fails', async () => {
 it('does not connect with another state, from another page, or to an unknown tool set', async () => {
   const browser = new CookieBrowser()
   const list = await signIn(browser, `${home}/login`, 'developer')
-  const foreign = await browser.open(`${home}/return?code=x&state=guessed`)
+  const foreign = await browser.open(`${home}/return/platform/mail?code=x&state=guessed`)
   expect([foreign.status, foreign.text]).toEqual([400, expect.stringContaining('started in another browser')])
   const forged = await browser.open(`${home}/connect`, { id: 'platform/other', csrf: 'x' })
   expect(forged.status).toBe(403)

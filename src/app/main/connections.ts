@@ -166,7 +166,7 @@ function bookOf({ users, snapshot }: PageParts): ConnectionBook {
       ),
     begin(principal, id, redirectUri) {
       const site = sitesOf(principal).get(id)
-      return site && users.authorization(site.authentication, redirectUri)
+      return site && users.authorization(site.authentication, site.place, redirectUri)
     },
     async complete(principal, id, grant) {
       const site = sitesOf(principal).get(id)

@@ -31,6 +31,11 @@ const CODE = {
     webUrl({ description: 'Authorization endpoint of the authorization server.' }),
   ),
   revocationUrl: z.exactOptional(webUrl({ description: 'Revocation endpoint (RFC 7009).' })),
+  issuer: z.exactOptional(
+    webUrl({
+      description: 'Issuer of the authorization server, with which `iss` of a return is compared (RFC 9207).',
+    }),
+  ),
 }
 
 /** Fields that apply to some types only. */

@@ -120,7 +120,7 @@ beforeEach(() => {
       },
       begin: (_, id) =>
         id === 'platform/mail'
-          ? { url: 'https://mail.example/authorize', state: 's', verifier: 'v' }
+          ? { url: 'https://mail.example/authorize', state: 's', verifier: 'v', key: 'k' }
           : undefined,
       complete: async () => undefined,
       disconnect: async () => {},

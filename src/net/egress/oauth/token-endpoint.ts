@@ -103,9 +103,12 @@ export async function requestToken(
 }
 
 /** RFC 7009: a token that the server does not know counts as revoked. @returns whether the server confirmed it. Never rejects. */
-export async function revokeToken(egress: Egress, identity: ClientIdentity, token: string): Promise<boolean> {
-  const { revocationUrl } = identity.client
-  if (revocationUrl === undefined) return false
+export async function revokeToken(
+  egress: Egress,
+  identity: ClientIdentity,
+  revocationUrl: string,
+  token: string,
+): Promise<boolean> {
   const response = await post(egress, revocationUrl, identity, { token })
   return response.kind === 'response' && response.status === 200
 }
@@ -141,7 +144,8 @@ function sentence(server: string): string {
   return server.replace(/^the /, 'The ')
 }
 
-function jsonOf({ body }: EgressResponse): { readonly [name: string]: unknown } {
+/** Empty when the body is not a JSON object. */
+export function jsonOf({ body }: EgressResponse): { readonly [name: string]: unknown } {
   try {
     const json: unknown = JSON.parse(Buffer.from(body).toString('utf8'))
     return isObject(json) ? json : {}

@@ -1,10 +1,12 @@
 /** Tokens that users have granted for backends: their authorization, storage, renewal and revocation. */
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sealer } from '../../../base/secrets/sealer.ts'
 import type { BackendAuthentication } from '../../../model/tool.ts'
 import type { Egress } from '../egress.ts'
+import { type Authorization, type ReturnedGrant, requestCode } from './authorization-request.ts'
 import type { ConnectionStore } from './connection-store.ts'
+import { issuerFault, readMetadata } from './server-metadata.ts'
 import {
   fault,
   type IssuedToken,
@@ -57,13 +59,6 @@ interface Connection {
 
 type Unlock = () => Promise<void>
 
-export interface Authorization {
-  /** Address of the authorization server for the browser. */
-  readonly url: string
-  readonly state: string
-  readonly verifier: string
-}
-
 const LOCK_MS = 15_000
 const POLL_MS = 100
 const MAX_WAIT_MS = 12_000
@@ -72,6 +67,10 @@ const UNSTATED_LIFE_MS = 3650 * 24 * 3_600_000
 
 const NOT_CONNECTED = fault('not_connected', 'The user has not connected an account for this backend.')
 const STORE_FAILED = fault('unavailable', 'The store of connected accounts is unavailable.')
+const CHANGED = fault(
+  'refused',
+  'The authorization server of this tool set has changed since the connection was begun. Connect again.',
+)
 const STILL_RENEWING = fault(
   'unavailable',
   'Another request is still renewing the access token of this user. Retry later.',
@@ -126,37 +125,29 @@ export class UserTokens {
     return (await this.#read(keyOf(authentication, place)))?.granted.connectedAtMs
   }
 
-  /** Where the user consents (RFC 6749 §4.1.1, with PKCE, RFC 7636). */
-  authorization({ oauth }: BackendAuthentication, redirectUri: string): Authorization {
-    const { authorizationUrl = '', clientId, scope, audience, resource } = oauth!
-    const verifier = randomBytes(32).toString('base64url')
-    const state = randomBytes(18).toString('base64url')
-    const url = new URL(authorizationUrl)
-    const parameters = {
-      response_type: 'code',
-      client_id: clientId,
-      redirect_uri: redirectUri,
-      state,
-      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-      code_challenge_method: 'S256',
-      scope,
-      audience,
-      resource,
-    }
-    for (const [name, value] of Object.entries(parameters))
-      if (value !== undefined) url.searchParams.set(name, value)
-    return { url: url.href, state, verifier }
+  /** Where the user consents. */
+  authorization(
+    authentication: BackendAuthentication,
+    place: ConnectionPlace,
+    redirectUri: string,
+  ): Authorization {
+    return { ...requestCode(authentication.oauth!, redirectUri), key: keyOf(authentication, place) }
   }
 
-  /** Stores what the code stands for. @throws Error when the store is unavailable */
+  /** Stores what the code stands for, unless another server may have issued it. @throws Error when the store is unavailable */
   async connect(
     authentication: BackendAuthentication,
     place: ConnectionPlace,
-    grant: { readonly code: string; readonly verifier: string; readonly redirectUri: string },
+    grant: ReturnedGrant,
   ): Promise<TokenFault | undefined> {
+    const { egress, now } = this.#options
+    const key = keyOf(authentication, place)
+    if (key !== grant.key) return CHANGED
+    const foreign = await issuerFault(egress, authentication.oauth!, grant.issuer)
+    if (foreign !== undefined) return foreign
     // a code is good for one request: the store has to be there before
     const { store, sealer } = await this.#openStored()
-    const issued = await requestToken(this.#options.egress, identityOf(authentication), {
+    const issued = await requestToken(egress, identityOf(authentication), {
       grant_type: 'authorization_code',
       code: grant.code,
       code_verifier: grant.verifier,
@@ -164,8 +155,7 @@ export class UserTokens {
       resource: authentication.oauth!.resource,
     })
     if (issued.kind === 'fault') return issued
-    const key = keyOf(authentication, place)
-    const nowMs = this.#options.now()
+    const nowMs = now()
     // a refresh of the grant before finds another version, and changes nothing
     await store.write(key, sealer.seal(JSON.stringify(grantedFrom(issued, nowMs, nowMs)), key))
     return undefined
@@ -183,8 +173,12 @@ export class UserTokens {
 
   /** Never rejects. */
   async #revoke(authentication: BackendAuthentication, granted: Granted): Promise<void> {
+    const { egress } = this.#options
+    const { issuer, revocationUrl: configured } = authentication.oauth!
+    const url = configured ?? (issuer && (await readMetadata(egress, issuer))?.revocationUrl)
+    if (url === undefined) return
     for (const token of [granted.refreshToken, granted.accessToken])
-      if (token !== undefined) await revokeToken(this.#options.egress, identityOf(authentication), token)
+      if (token !== undefined) await revokeToken(egress, identityOf(authentication), url, token)
   }
 
   /** Unlocking never rejects: the call has its result by then, and the lock ends by itself. */

@@ -51,10 +51,11 @@ function age(path: string): void {
 }
 
 async function connect(tokens: UserTokens): Promise<void> {
-  const { url, verifier } = tokens.authorization(authentication, redirectUri)
+  const { url, verifier, key } = tokens.authorization(authentication, place, redirectUri)
   const location = (await fetch(url, { redirect: 'manual' })).headers.get('location')!
   const code = new URL(location).searchParams.get('code')!
-  expect(await tokens.connect(authentication, place, { code, verifier, redirectUri })).toBeUndefined()
+  const grant = { code, issuer: undefined, verifier, key, redirectUri }
+  expect(await tokens.connect(authentication, place, grant)).toBeUndefined()
 }
 
 describe('in files', () => {
