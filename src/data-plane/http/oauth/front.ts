@@ -6,7 +6,7 @@ import { json, NO_STORE, type OAuthResponse, oauthError } from './oauth-response
 import type { ProviderAdmin } from './provider-admin.ts'
 import { ProviderEndpoints } from './provider-endpoints.ts'
 import { registerClient } from './register-proxy.ts'
-import { forwardToken, type TokenRequest } from './token-proxy.ts'
+import { forwardRevocation, forwardToken, type TokenRequest } from './token-proxy.ts'
 
 export interface OAuthFrontOptions {
   /** Public address of the gateway without trailing slash: the `issuer` of the authorization-server document. */
@@ -31,11 +31,13 @@ export interface OAuthFront {
   openidConfiguration(): Promise<OAuthResponse>
   /** POST /oauth/token. */
   token(request: TokenRequest): Promise<OAuthResponse>
+  /** POST /oauth/revoke. */
+  revoke(request: TokenRequest): Promise<OAuthResponse>
   /** POST /oauth/register. */
   register(contentType: string, body: Uint8Array): Promise<OAuthResponse>
 }
 
-/** Starts discovery of the provider. Of the documents only `openidConfiguration` waits for it; the two proxies wait for the addresses. */
+/** Starts discovery of the provider. Of the documents only `openidConfiguration` waits for it; the proxies wait for the addresses. */
 export function createOAuthFront({
   gatewayUrl,
   issuer,
@@ -47,7 +49,7 @@ export function createOAuthFront({
   const provider = issuer === undefined ? undefined : new ProviderEndpoints(issuer, egress)
   const discovered = provider?.discover()
   if (!guarded) void discovered?.then(document => warnOfOpenAdminScope(document, log))
-  // without a provider the documents on it say 503, the two proxies 502: their status tables have no 503
+  // without a provider the documents on it say 503, the proxies 502: their status tables have no 503
   return {
     pathPrefix: new URL(gatewayUrl).pathname.replace(/\/$/, ''),
     protectedResource: path => protectedResource(gatewayUrl, path),
@@ -58,6 +60,10 @@ export function createOAuthFront({
       provider === undefined
         ? notConfigured(502)
         : forwardToken(request, (await provider.learnt()).tokenEndpoint, egress),
+    revoke: async request =>
+      provider === undefined
+        ? notConfigured(502)
+        : forwardRevocation(request, (await provider.learnt()).revocationEndpoint, egress),
     register: async (contentType, body) =>
       provider === undefined
         ? notConfigured(502)
@@ -105,6 +111,9 @@ async function openidConfiguration(
     {
       ...document,
       token_endpoint: `${gatewayUrl}/oauth/token`,
+      ...(document.revocation_endpoint === undefined
+        ? undefined
+        : { revocation_endpoint: `${gatewayUrl}/oauth/revoke` }),
       registration_endpoint: `${gatewayUrl}/oauth/register`,
     },
     OPEN,

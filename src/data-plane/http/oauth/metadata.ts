@@ -73,6 +73,9 @@ export function authorizationServer(gatewayUrl: string, provider: ProviderAddres
       authorization_endpoint: provider.authorizationEndpoint,
       token_endpoint: `${gatewayUrl}/oauth/token`,
       registration_endpoint: `${gatewayUrl}/oauth/register`,
+      ...(provider.revocationEndpoint === undefined
+        ? undefined
+        : { revocation_endpoint: `${gatewayUrl}/oauth/revoke` }),
       jwks_uri: provider.jwksUri,
       scopes_supported: SUPPORTED_SCOPES,
       response_types_supported: ['code'],

@@ -8,6 +8,8 @@ export interface ProviderAddresses {
   readonly authorizationEndpoint: string
   readonly tokenEndpoint: string
   readonly jwksUri: string
+  /** RFC 7009; undefined when the provider revokes no tokens. */
+  readonly revocationEndpoint: string | undefined
   /** undefined when the provider takes no registrations. */
   readonly registrationEndpoint: string | undefined
   /** The address of a document may stand for a registered client (OAuth Client ID Metadata Document, MCP 2025-11-25 and later). */
@@ -91,6 +93,7 @@ function keycloakAddresses(issuer: string): ProviderAddresses {
     authorizationEndpoint: `${issuer}/protocol/openid-connect/auth`,
     tokenEndpoint: `${issuer}/protocol/openid-connect/token`,
     jwksUri: `${issuer}/protocol/openid-connect/certs`,
+    revocationEndpoint: `${issuer}/protocol/openid-connect/revoke`,
     registrationEndpoint: `${issuer}/clients-registrations/openid-connect`,
     acceptsClientDocuments: false,
   }
@@ -101,6 +104,7 @@ function correctedBy(document: DiscoveryDocument, fallback: ProviderAddresses): 
     authorizationEndpoint: addressIn(document.authorization_endpoint) ?? fallback.authorizationEndpoint,
     tokenEndpoint: addressIn(document.token_endpoint) ?? fallback.tokenEndpoint,
     jwksUri: addressIn(document.jwks_uri) ?? fallback.jwksUri,
+    revocationEndpoint: addressIn(document.revocation_endpoint),
     registrationEndpoint: addressIn(document.registration_endpoint),
     acceptsClientDocuments: document.client_id_metadata_document_supported === true,
   }

@@ -9,7 +9,7 @@ import type { OAuthFront } from './front.ts'
 import { DOCUMENT_PREFLIGHT } from './metadata.ts'
 import { type OAuthResponse, oauthError } from './oauth-response.ts'
 import { MAX_REGISTRATION_BYTES } from './register-proxy.ts'
-import { MAX_TOKEN_FORM_BYTES } from './token-proxy.ts'
+import { MAX_TOKEN_FORM_BYTES, type TokenRequest } from './token-proxy.ts'
 
 const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
 
@@ -61,7 +61,16 @@ export function oauthRoutes(
   ])
   return [
     ...documents,
-    { method: 'POST', pattern: '/oauth/token', endpoint: call => token(front, call, onAttempt) },
+    {
+      method: 'POST',
+      pattern: '/oauth/token',
+      endpoint: forwardForm(request => front.token(request), onAttempt),
+    },
+    {
+      method: 'POST',
+      pattern: '/oauth/revoke',
+      endpoint: forwardForm(request => front.revoke(request), onAttempt),
+    },
     {
       method: 'POST',
       pattern: '/oauth/register',
@@ -70,16 +79,21 @@ export function oauthRoutes(
   ]
 }
 
-function token(front: OAuthFront, call: Call, onAttempt: (call: Call) => void): void {
-  const cancellation = new Cancellation()
-  call.response.onAbort(() => cancellation.cancel())
-  const contentType = call.request.header('content-type')
-  const { authorization } = call.credentials
-  readBounded(call, MAX_TOKEN_FORM_BYTES, async body => {
-    const response = await front.token({ contentType, authorization, body, cancellation })
-    if (response.status >= 400 && response.status < 500) onAttempt(call)
-    return response
-  })
+function forwardForm(
+  forward: (request: TokenRequest) => Promise<OAuthResponse>,
+  onAttempt: (call: Call) => void,
+): (call: Call) => void {
+  return call => {
+    const cancellation = new Cancellation()
+    call.response.onAbort(() => cancellation.cancel())
+    const contentType = call.request.header('content-type')
+    const { authorization } = call.credentials
+    readBounded(call, MAX_TOKEN_FORM_BYTES, async body => {
+      const response = await forward({ contentType, authorization, body, cancellation })
+      if (response.status >= 400 && response.status < 500) onAttempt(call)
+      return response
+    })
+  }
 }
 
 function register(front: OAuthFront, call: Call, attempts: AttemptLimit, registrations: AttemptLimit): void {

@@ -1,8 +1,8 @@
-/** POST /oauth/token: checks the client's form, forwards it to the identity provider, and returns the response or an OAuth error. */
+/** POST /oauth/token and /oauth/revoke: checks the client's form, forwards it to the identity provider, and returns the response or an OAuth error. */
 
 import type { Cancellation } from '../../../base/cancellation.ts'
 import type { Egress, EgressResponse } from '../../../net/egress/egress.ts'
-import { NO_STORE, type OAuthResponse, oauthError, parseObject } from './oauth-response.ts'
+import { json, NO_STORE, type OAuthResponse, oauthError, parseObject } from './oauth-response.ts'
 
 /** Bound of the form; `routes.ts` reads no more. */
 export const MAX_TOKEN_FORM_BYTES = 32 * 1024
@@ -30,25 +30,48 @@ export async function forwardToken(
   tokenEndpoint: string,
   egress: Egress,
 ): Promise<OAuthResponse> {
-  const fault = faultOf(request)
+  const form = formOf(request)
+  const fault = form instanceof URLSearchParams ? grantFault(form.get('grant_type')) : form
   if (fault !== undefined) return fault
-  const headers = ['content-type', request.contentType, 'accept', 'application/json']
-  if (request.authorization !== '') headers.push('authorization', request.authorization)
-  const response = await egress.request({
-    method: 'POST',
-    url: tokenEndpoint,
-    headers,
-    body: request.body,
-    timeoutMs: TIMEOUT_MS,
-    maxResponseBytes: MAX_RESPONSE_BYTES,
-    ...(request.cancellation === undefined ? {} : { cancellation: request.cancellation }),
-  })
+  const response = await send(request, tokenEndpoint, egress)
   if (response.kind === 'failure') return unavailable('it cannot be reached')
-  return relayResponse(response, request)
+  const isToken = response.status === 200 && typeof parseObject(response.body)?.access_token === 'string'
+  return isToken ? passOn(200, response) : relayError(response, request)
 }
 
-/** Invalid forms are refused here: only token requests are forwarded. */
-function faultOf({ contentType, authorization, body }: TokenRequest): OAuthResponse | undefined {
+/** The same statuses (RFC 7009 §2.2); 404 when the provider revokes no tokens. Never rejects. */
+export async function forwardRevocation(
+  request: TokenRequest,
+  revocationEndpoint: string | undefined,
+  egress: Egress,
+): Promise<OAuthResponse> {
+  const form = formOf(request)
+  if (!(form instanceof URLSearchParams)) return form
+  if ((form.get('token') ?? '') === '') return invalid('token is missing.')
+  if (revocationEndpoint === undefined)
+    return oauthError(404, 'invalid_request', 'The identity provider has no revocation endpoint.')
+  const response = await send(request, revocationEndpoint, egress)
+  if (response.kind === 'failure') return unavailable('it cannot be reached')
+  return response.status === 200 ? json(200, {}, NO_STORE) : relayError(response, request)
+}
+
+function send(request: TokenRequest, url: string, egress: Egress) {
+  const { contentType, authorization, body, cancellation } = request
+  const headers = ['content-type', contentType, 'accept', 'application/json']
+  if (authorization !== '') headers.push('authorization', authorization)
+  return egress.request({
+    method: 'POST',
+    url,
+    headers,
+    body,
+    timeoutMs: TIMEOUT_MS,
+    maxResponseBytes: MAX_RESPONSE_BYTES,
+    ...(cancellation === undefined ? {} : { cancellation }),
+  })
+}
+
+/** Invalid forms are refused here: only requests for tokens and for their revocation are forwarded. */
+function formOf({ contentType, authorization, body }: TokenRequest): URLSearchParams | OAuthResponse {
   if (!/^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType))
     return invalid('Send the body as application/x-www-form-urlencoded.')
   if (body.byteLength > MAX_TOKEN_FORM_BYTES)
@@ -63,7 +86,10 @@ function faultOf({ contentType, authorization, body }: TokenRequest): OAuthRespo
     return invalid(
       'The form contains a parameter more than once. Only the parameter resource may be repeated.',
     )
-  const grantType = form.get('grant_type')
+  return form
+}
+
+function grantFault(grantType: string | null): OAuthResponse | undefined {
   if (grantType === null || grantType === '') return invalid('grant_type is missing.')
   if (!GRANT_TYPES.has(grantType))
     return oauthError(
@@ -74,13 +100,11 @@ function faultOf({ contentType, authorization, body }: TokenRequest): OAuthRespo
   return undefined
 }
 
-function relayResponse(response: EgressResponse, { authorization }: TokenRequest): OAuthResponse {
-  const body = parseObject(response.body)
+function relayError(response: EgressResponse, { authorization }: TokenRequest): OAuthResponse {
   const { status } = response
-  if (status === 200 && typeof body?.access_token === 'string') return passOn(200, response)
-  // without an OAuth error the response is not from the token endpoint, and clients could not interpret it
-  if (status < 400 || status >= 500 || typeof body?.error !== 'string')
-    return unavailable(`its response (status ${status}) is not a valid OAuth token response`)
+  // without an OAuth error the response is not from the endpoint, and clients could not interpret it
+  if (status < 400 || status >= 500 || typeof parseObject(response.body)?.error !== 'string')
+    return unavailable(`its response (status ${status}) is not a valid OAuth response`)
   if (status === 401) {
     // RFC 6749 §5.2: name the scheme to a client that used the header
     return passOn(401, response, authorization === '' ? [] : ['www-authenticate', 'Basic realm="toolgate"'])
