@@ -3,12 +3,13 @@
 import type { Sealer } from '../base/secrets/sealer.ts'
 import type { TokenVerifier } from '../identity/verifier.ts'
 import type { Principal } from '../model/principal.ts'
-import type { Egress } from '../net/egress/egress.ts'
 import type { Authorization, ReturnedGrant } from '../net/egress/oauth/authorization-request.ts'
 import { type Connectable, connectionsPage, waitPage } from './connections-page.ts'
 import { Login } from './login.ts'
-import { LoginFailure, OAuthClient } from './oauth-client.ts'
+import { LoginFailure, OAuthClient, type OAuthClientOptions } from './oauth-client.ts'
 import { isCsrfToken, type PendingConnection, type Session, SessionCookies } from './session.ts'
+import { checkedMarks, type SessionMarks } from './session-marks.ts'
+import { type ReportUnrevoked, TokenRevocation } from './token-revocation.ts'
 
 /** The tool sets that need a connection of the user, and what the page may do about them. */
 export interface ConnectionBook {
@@ -22,20 +23,13 @@ export interface ConnectionBook {
   disconnect(principal: Principal, id: string): Promise<void>
 }
 
-export interface ConnectionsOptions {
+export interface ConnectionsOptions extends OAuthClientOptions {
   readonly sealer: Sealer
-  /** May reach the gateway. */
-  readonly egress: Egress
+  readonly marks: SessionMarks
+  readonly onUnrevoked: ReportUnrevoked
   readonly verifier: TokenVerifier
   readonly book: ConnectionBook
-  /** The gateway as this process reaches it, without trailing slash. */
-  readonly gatewayAddress: string
-  /** Public address of the gateway, without trailing slash: the page is there. */
-  readonly gatewayUrl: string
-  readonly clientId: string | undefined
   readonly onFault: (error: unknown) => void
-  /** Unix ms. */
-  readonly now: () => number
 }
 
 export const CONNECTIONS_ROOT = '/connections'
@@ -54,9 +48,11 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
   const home = `${base}${CONNECTIONS_ROOT}/`
   /** Each tool set has its own: a server that sends users to another one does not get the codes of that one (RFC 9700 §4.4.2). */
   const redirectUriOf = (id: string): string => home + returnPath(id)
-  const cookies = new SessionCookies(sealer, now)
+  const cookies = new SessionCookies(sealer, now, 'gateway')
   const oauth = new OAuthClient(options)
-  const login = new Login({ oauth, cookies, demoClients: [], root: CONNECTIONS_ROOT, now })
+  const marks = checkedMarks(options.marks)
+  const revocation = new TokenRevocation(oauth, options.onUnrevoked)
+  const login = new Login({ oauth, cookies, marks, revocation, demoClients: [], root: CONNECTIONS_ROOT, now })
 
   /** The response for the user of the session. A renewed session is set as cookies on errors too, because its previous refresh token has been used. */
   async function forUser(
@@ -104,6 +100,7 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
       ...expected,
       startedAtMs: now(),
       principal: user.principal,
+      session: { id: user.session.id },
     }
     return redirect(url, cookies.writeConnection(pending, request, secure))
   }
@@ -119,6 +116,7 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
         `The authorization server of another tool set sent you back than the one that you began to connect, whose redirect address is ${redirectUriOf(pending.id)}.`,
         400,
       )
+    if (await login.hasEnded(pending.session)) return say('Your session has ended. Sign in again.', 401)
     const done = cookies.writeConnection(undefined, request, secure)
     const error = query.get('error')
     if (error !== null)
@@ -158,7 +156,7 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     const path = url.pathname.slice(CONNECTIONS_ROOT.length + 1)
     if (request.method === 'POST') {
       if (!isOwnForm(request, base)) return foreignPage()
-      if (path === 'logout') return redirect(home, cookies.write(undefined, request, secure))
+      if (path === 'logout') return redirect(home, await login.end(request, address))
       return path === 'connect' || path === 'disconnect'
         ? forUser(request, user => change(request, path, user))
         : say('The page does not exist.', 404)

@@ -3,30 +3,26 @@
 import type { Sealer } from '../base/secrets/sealer.ts'
 import type { TokenVerifier } from '../identity/verifier.ts'
 import { asUser, type Principal } from '../model/principal.ts'
-import type { Egress } from '../net/egress/egress.ts'
 import { ConsoleFiles } from './files.ts'
 import { bearer, type ControlPlaneHandler, forwardToControlPlane, forwardToGateway } from './forward.ts'
-import { type DemoClient, Login, type PublicAddress } from './login.ts'
-import { LoginFailure, OAuthClient } from './oauth-client.ts'
+import { type DemoClient, Login, type PublicAddress, withCookies } from './login.ts'
+import { LoginFailure, OAuthClient, type OAuthClientOptions } from './oauth-client.ts'
 import { mayUse, themeFile, tryApi } from './portal.ts'
 import { PRIVATE, problem } from './problem.ts'
-import { hasCsrfToken, type Session, SessionCookies } from './session.ts'
+import { hasCsrfToken, type Session, SessionCookies, type SessionPlane } from './session.ts'
+import { checkedMarks, type SessionMarks, SessionsUnavailable } from './session-marks.ts'
 import type { Theme } from './theme.ts'
+import { type ReportUnrevoked, TokenRevocation } from './token-revocation.ts'
 
-export interface ConsoleOptions {
+export interface ConsoleOptions extends OAuthClientOptions {
   readonly sealer: Sealer
-  /** May reach the gateway. */
-  readonly egress: Egress
+  readonly marks: SessionMarks
+  readonly onUnrevoked: ReportUnrevoked
   readonly verifier: TokenVerifier
-  /** The gateway as this process reaches it, without trailing slash. */
-  readonly gatewayAddress: string
-  /** Public address of the gateway, without trailing slash. */
-  readonly gatewayUrl: string
   /** Public address of this listener, when it is configured. */
   readonly publicUrl: string | undefined
   /** For the gateway's OAuth front; false: no provider is configured. */
   readonly hasProvider: boolean
-  readonly clientId: string | undefined
   readonly demoClients: readonly DemoClient[]
   readonly version: string
   /** Serves the portal with this look at `/portal`, instead of the console at `/console`. */
@@ -35,8 +31,7 @@ export interface ConsoleOptions {
   readonly besidePortal?: boolean
   /** Absent where this process has no control plane. */
   readonly controlPlane?: ConsoleControlPlane
-  /** Unix ms. */
-  readonly now: () => number
+  readonly onFault: (error: unknown) => void
 }
 
 export interface ConsoleControlPlane {
@@ -67,9 +62,12 @@ export function createConsole(options: ConsoleOptions): Console {
       : new ConsoleFiles('portal.html', html =>
           html.replace(TITLE, () => `<title>${escapeHtml(portal.title)}</title>`),
         )
-  const cookies = new SessionCookies(sealer, now)
+  const plane: SessionPlane = controlPlane === undefined ? 'gateway' : 'control'
+  const cookies = new SessionCookies(sealer, now, plane)
   const oauth = new OAuthClient(options)
-  const login = new Login({ oauth, cookies, demoClients: options.demoClients, root, now })
+  const marks = checkedMarks(options.marks)
+  const revocation = new TokenRevocation(oauth, options.onUnrevoked)
+  const login = new Login({ oauth, cookies, marks, revocation, demoClients: options.demoClients, root, now })
 
   async function respond(request: Request, url: URL): Promise<Response> {
     const address = addressOf(options.publicUrl, url)
@@ -87,7 +85,9 @@ export function createConsole(options: ConsoleOptions): Console {
     if (path === 'login/demo' || path === 'logout') {
       if (request.method !== 'POST') return problem('method_not_allowed', 'Use POST.')
       if (!isOwnPage(request, url, address)) return foreignPage()
-      return path === 'logout' ? login.end(request, address) : login.demo(request, address)
+      return path === 'logout'
+        ? withCookies(204, await login.end(request, address))
+        : login.demo(request, address)
     }
     if (!isRead) return problem('method_not_allowed', 'Use GET for pages and files.')
     const asset = (portal && themeFile(portal, path)) ?? files.asset(path, request)
@@ -178,6 +178,13 @@ export function createConsole(options: ConsoleOptions): Console {
         return await respond(request, url)
       } catch (error) {
         if (error instanceof LoginFailure) return problem('unavailable', error.message)
+        if (error instanceof SessionsUnavailable) {
+          options.onFault(error)
+          return problem(
+            'sessions_unavailable',
+            'Whether the session has ended is not known, because the store of ended sessions is unavailable. Retry later.',
+          )
+        }
         throw error
       }
     },

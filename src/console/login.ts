@@ -1,7 +1,9 @@
 /** Login, renewal and logout of sessions. `oauth-client.ts` requests the tokens. */
 import { LoginFailure, type OAuthClient } from './oauth-client.ts'
 import { PRIVATE, problem } from './problem.ts'
-import { newSession, type Session, type SessionCookies } from './session.ts'
+import { lastEnd, newSession, type Session, type SessionCookies } from './session.ts'
+import { endMark, renewalMark, type SessionMarks } from './session-marks.ts'
+import type { TokenRevocation } from './token-revocation.ts'
 
 /** A client of the embedded provider, for development. */
 export interface DemoClient {
@@ -12,6 +14,8 @@ export interface DemoClient {
 export interface LoginParts {
   readonly oauth: OAuthClient
   readonly cookies: SessionCookies
+  readonly marks: SessionMarks
+  readonly revocation: TokenRevocation
   /** Empty unless the embedded provider runs. */
   readonly demoClients: readonly DemoClient[]
   /** Path of the page, such as `/console`. */
@@ -31,6 +35,8 @@ const RETURN_TO = /^[a-z0-9-]+(?:\/[\w.~%-]+)*(?:\?[\w.~%&=+:,*-]*)?$/
 
 /** Attempts to refresh begin before the expiry, so that a request in flight still has a valid token. */
 const REFRESH_BEFORE_MS = 20_000
+/** A person who was suspended at the provider, or has another role there, is that here within a minute, however long tokens live. */
+const MAX_TOKEN_AGE_MS = 45_000
 
 export class Login {
   readonly #parts: LoginParts
@@ -102,26 +108,48 @@ export class Login {
     }
   }
 
-  end(request: Request, { secure }: PublicAddress): Response {
-    return withCookies(204, this.#parts.cookies.write(undefined, request, secure))
+  /**
+   * Ends the session of the request for all copies of it, also while the provider is unavailable.
+   * @returns cookies that remove it from the browser
+   * @throws SessionsUnavailable
+   */
+  async end(request: Request, { secure }: PublicAddress): Promise<string[]> {
+    const { cookies, marks, revocation } = this.#parts
+    const session = cookies.read(request, secure)
+    if (session !== undefined && (await marks.put(endMark(session), lastEnd(session))))
+      if (session.refreshToken !== undefined) void revocation.revoke(session.client, session.refreshToken)
+    return cookies.write(undefined, request, secure)
+  }
+
+  /** @throws SessionsUnavailable */
+  hasEnded(session: Pick<Session, 'id'>): Promise<boolean> {
+    return this.#parts.marks.has(endMark(session))
   }
 
   /**
-   * The session with a token that is valid for a while; undefined when the provider gives none any more.
+   * The session with a token that is valid for a while; undefined when it was ended, or the provider gives none any more.
    * @throws LoginFailure while the provider is unavailable and the token has expired
+   * @throws SessionsUnavailable
    */
   async renewSession(session: Session): Promise<Session | undefined> {
-    const { oauth, demoClients, now } = this.#parts
-    if (now() < session.expiresAtMs - REFRESH_BEFORE_MS) return session
+    const { oauth, demoClients, now, marks } = this.#parts
+    if (await this.hasEnded(session)) return undefined
+    const nowMs = now()
+    const isValid = nowMs < session.expiresAtMs - REFRESH_BEFORE_MS
+    if (isValid && nowMs < session.renewedAtMs + MAX_TOKEN_AGE_MS) return session
     const { client, demo, refreshToken } = session
     const secret = demo ? demoClients.find(({ id }) => id === client)?.secret : undefined
-    if (secret === undefined && refreshToken === undefined) return undefined
+    if (secret === undefined && refreshToken === undefined) return isValid ? session : undefined
+    // a provider that rotates refresh tokens ends the login when two instances use the same one
+    const isShared = refreshToken !== undefined && oauth.isRefreshed(refreshToken)
+    if (isValid && !isShared && !(await marks.put(renewalMark(session), nowMs + MAX_TOKEN_AGE_MS)))
+      return session
     try {
       const tokens =
         secret === undefined
           ? await oauth.refresh(client, refreshToken!)
           : await oauth.clientCredentials(client, secret)
-      return { ...session, ...tokens }
+      return { ...session, ...tokens, renewedAtMs: now() }
     } catch (error) {
       if (!(error instanceof LoginFailure)) throw error
       if (!error.isTransient) return undefined
@@ -141,7 +169,7 @@ function redirect(location: string, cookies: readonly string[]): Response {
   return withCookies(303, cookies, { location })
 }
 
-function withCookies(
+export function withCookies(
   status: number,
   cookies: readonly string[],
   more: Readonly<Record<string, string>> = {},

@@ -82,6 +82,7 @@ export class OAuthClient {
     this.#server = {
       issuer: gatewayUrl,
       token_endpoint: `${gatewayAddress}/oauth/token`,
+      revocation_endpoint: `${gatewayAddress}/oauth/revoke`,
       registration_endpoint: `${gatewayAddress}/oauth/register`,
     }
     this.#requests = {
@@ -187,9 +188,15 @@ export class OAuthClient {
     )
   }
 
+  /** Whether `refresh` gives what an exchange of this process has given, or is to give. */
+  isRefreshed(refreshToken: string): boolean {
+    const key = keyOf(refreshToken)
+    return this.#refreshes.has(key) || this.#refreshed.has(key)
+  }
+
   /** Requests with the same refresh token share one exchange. @throws LoginFailure */
   refresh(client: string, refreshToken: string): Promise<Tokens> {
-    const key = createHash('sha256').update(refreshToken).digest('base64url')
+    const key = keyOf(refreshToken)
     const shared = this.#refreshes.get(key) ?? this.#refreshed.get(key)
     if (shared !== undefined) return shared
     if (this.#refreshes.size >= MAX_REFRESHES)
@@ -210,6 +217,16 @@ export class OAuthClient {
       () => this.#refreshes.delete(key),
     )
     return refreshing
+  }
+
+  /** RFC 7009. @throws LoginFailure */
+  async revoke(client: string, refreshToken: string): Promise<void> {
+    const [server, known] = [this.#server, { client_id: client }]
+    await valid(async () =>
+      oauth.processRevocationResponse(
+        await oauth.revocationRequest(server, known, oauth.None(), refreshToken, this.#requests),
+      ),
+    )
   }
 
   #keep(key: string, refreshed: Promise<Tokens>): void {
@@ -278,6 +295,10 @@ export class OAuthClient {
     const { id_token: _, ...read } = parsed
     return Response.json(read, { status })
   }
+}
+
+function keyOf(refreshToken: string): string {
+  return createHash('sha256').update(refreshToken).digest('base64url')
 }
 
 /** @throws LoginFailure in place of the errors of oauth4webapi, which hold the response */

@@ -7,6 +7,7 @@ const STATUS = {
   not_found: 404,
   method_not_allowed: 405,
   unavailable: 502,
+  sessions_unavailable: 503,
 } as const
 
 /** Headers of every response that depends on the caller. */

@@ -15,12 +15,16 @@ const PIECE_CHARS = 3_600
 const MAX_PIECES = 3
 
 export interface Session extends Tokens {
+  /** The same for all copies and renewals of the session. */
+  readonly id: string
   /** OAuth client that signed in. */
   readonly client: string
   /** True: the client is a development client with a secret, and its token is requested again instead of refreshed. */
   readonly demo: boolean
   readonly csrf: string
   readonly startedAtMs: number
+  /** When its token was requested. */
+  readonly renewedAtMs: number
 }
 
 /** A login between the redirect to the provider and the return. */
@@ -40,55 +44,73 @@ export interface PendingConnection {
   readonly state: string
   readonly verifier: string
   readonly key: string
-  /** Who began it. */
+  /** Who began it, in which session. */
   readonly principal: Principal
+  readonly session: Pick<Session, 'id'>
   readonly startedAtMs: number
 }
 
 export function newSession(tokens: Tokens, client: string, demo: boolean, nowMs: number): Session {
-  return { ...tokens, client, demo, csrf: randomBytes(18).toString('base64url'), startedAtMs: nowMs }
+  const [id, csrf] = [randomBytes(18).toString('base64url'), randomBytes(18).toString('base64url')]
+  return { ...tokens, id, client, demo, csrf, startedAtMs: nowMs, renewedAtMs: nowMs }
 }
+
+/** Unix ms; no copy of the session is accepted after it. */
+export function lastEnd({ startedAtMs }: Session): number {
+  return startedAtMs + MAX_SESSION_MS
+}
+
+export type SessionPlane = 'control' | 'gateway'
 
 export class SessionCookies {
   readonly #sealer: Sealer
   readonly #now: () => number
+  readonly #plane: SessionPlane
 
-  constructor(sealer: Sealer, now: () => number) {
+  /** @param plane its sessions are not those of the other one, also where both have one key: each knows which of its sessions have ended */
+  constructor(sealer: Sealer, now: () => number, plane: SessionPlane) {
     this.#sealer = sealer
     this.#now = now
+    this.#plane = plane
   }
 
   /** The session of the request; undefined when there is none, or it has ended. */
   read(request: Request, secure: boolean): Session | undefined {
-    const session = this.#open<Session>(request, cookieName('session', request, secure))
+    const session = this.#open<Session>(request, this.#nameOf('session', request, secure))
     const nowMs = this.#now()
-    if (session === undefined || nowMs > session.startedAtMs + MAX_SESSION_MS) return undefined
+    if (session === undefined || nowMs > lastEnd(session)) return undefined
     return nowMs > session.expiresAtMs + MAX_IDLE_MS ? undefined : session
   }
 
   readLogin(request: Request, secure: boolean): PendingLogin | undefined {
-    const login = this.#open<PendingLogin>(request, cookieName('login', request, secure))
+    const login = this.#open<PendingLogin>(request, this.#nameOf('login', request, secure))
     return login === undefined || this.#now() > login.startedAtMs + MAX_LOGIN_MS ? undefined : login
   }
 
   /** `Set-Cookie` values. @throws LoginFailure when the tokens are too long for cookies */
   write(session: Session | undefined, request: Request, secure: boolean): string[] {
-    return this.#set(cookieName('session', request, secure), session, 'Strict', secure, MAX_SESSION_MS)
+    return this.#set(this.#nameOf('session', request, secure), session, 'Strict', secure, MAX_SESSION_MS)
   }
 
   /** Lax: the provider sends the browser back from another site. */
   writeLogin(login: PendingLogin | undefined, request: Request, secure: boolean): string[] {
-    return this.#set(cookieName('login', request, secure), login, 'Lax', secure, MAX_LOGIN_MS)
+    return this.#set(this.#nameOf('login', request, secure), login, 'Lax', secure, MAX_LOGIN_MS)
   }
 
   readConnection(request: Request, secure: boolean): PendingConnection | undefined {
-    const pending = this.#open<PendingConnection>(request, cookieName('connect', request, secure))
+    const pending = this.#open<PendingConnection>(request, this.#nameOf('connect', request, secure))
     return pending === undefined || this.#now() > pending.startedAtMs + MAX_LOGIN_MS ? undefined : pending
   }
 
   /** Lax: the authorization server sends the browser back from another site. */
   writeConnection(pending: PendingConnection | undefined, request: Request, secure: boolean): string[] {
-    return this.#set(cookieName('connect', request, secure), pending, 'Lax', secure, MAX_LOGIN_MS)
+    return this.#set(this.#nameOf('connect', request, secure), pending, 'Lax', secure, MAX_LOGIN_MS)
+  }
+
+  /** Cookies do not distinguish ports, so the name does without TLS: planes on one machine have separate sessions. */
+  #nameOf(kind: 'session' | 'login' | 'connect', request: Request, secure: boolean): string {
+    const name = `toolgate-${this.#plane === 'gateway' ? 'gateway-' : ''}${kind}`
+    return secure ? `__Host-${name}` : `${name}-${new URL(request.url).port || '80'}`
   }
 
   #open<T>(request: Request, name: string): T | undefined {
@@ -132,12 +154,6 @@ export function isCsrfToken(text: string, session: Session): boolean {
   const given = Buffer.from(text)
   const expected = Buffer.from(session.csrf)
   return given.byteLength === expected.byteLength && timingSafeEqual(given, expected)
-}
-
-/** Cookies do not distinguish ports, so the name does without TLS: planes on one machine have separate sessions. */
-function cookieName(kind: 'session' | 'login' | 'connect', request: Request, secure: boolean): string {
-  if (secure) return `__Host-toolgate-${kind}`
-  return `toolgate-${kind}-${new URL(request.url).port || '80'}`
 }
 
 function cookiesOf(request: Request): ReadonlyMap<string, string> {

@@ -153,6 +153,8 @@ describe.skipIf(!hasKeycloak())(
         expect(renewed.accessToken).not.toBe(accessToken)
         for (const token of [accessToken, renewed.accessToken])
           expect((await gateway.post('/mcp/v1/tools', {}, token)).status).toBe(200)
+        await page.revoke(client, renewed.refreshToken!)
+        await expect(page.refresh(client, renewed.refreshToken!)).rejects.toThrow()
         // a code is used once; the message names neither code nor token
         const again = page.exchange(expected, landed.searchParams)
         await expect(again).rejects.toThrow(/^Code not valid$/)

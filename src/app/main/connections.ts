@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { keptKey } from '../../base/secrets/key-file.ts'
 import { createSealer } from '../../base/secrets/sealer.ts'
 import { CONNECTIONS_ROOT, type ConnectionBook, createConnections } from '../../console/connections.ts'
+import type { SessionMarks } from '../../console/session-marks.ts'
 import { userKeyOf } from '../../data-plane/sessions/owner.ts'
 import type { Snapshot } from '../../data-plane/snapshot/snapshot.ts'
 import type { TokenVerifier } from '../../identity/verifier.ts'
@@ -16,9 +17,10 @@ import type { HttpHandler } from '../../net/server/listener.ts'
 import { mountWeb } from '../../net/server/web.ts'
 import type { AppContext } from './app-context.ts'
 import { gatewayClient } from './local-address.ts'
+import { openRedis } from './open-redis.ts'
+import { reportUnrevoked } from './session-marks.ts'
 
 const MAX_FORM_BYTES = 16 * 1024
-const REDIS = { commandTimeoutMs: 1_000, firstRetryMs: 50, maxRetryMs: 1_000 }
 
 /** Store and key are opened when they are first needed: by a call of a tool, or by the page. */
 export function openUserTokens(context: AppContext): UserTokens {
@@ -58,36 +60,17 @@ function reportUnwritten({ conditions, log }: AppContext): ReportUnwritten {
   }
 }
 
-async function openStore({ settings, closers, log }: AppContext): Promise<ConnectionStore> {
-  const { redis: target, dataDir } = settings
+async function openStore(context: AppContext): Promise<ConnectionStore> {
+  const { redis: target, dataDir } = context.settings
   if (target === undefined) return fileConnections(join(dataDir, 'connections'))
-  // loading the driver takes 15 MiB of memory in every thread
-  const { openConnection } = await import('../../net/redis/redis-connection.ts')
   const { redisConnections } = await import('../../net/redis/connections-of-users.ts')
-  const redis = openConnection(target, {
-    ...REDIS,
-    onError: error =>
-      log.debug(
-        { reason: error.message },
-        'the connection to Redis, which stores the connected accounts, failed',
-      ),
-  })
-  closers.add('connected accounts', () => redis.disconnect())
-  // it refuses commands until then
-  if (redis.status !== 'ready')
-    await new Promise<void>(resolve => {
-      const timer = setTimeout(resolve, REDIS.commandTimeoutMs)
-      redis.once('ready', () => {
-        clearTimeout(timer)
-        resolve()
-      })
-    })
-  return redisConnections(redis)
+  return redisConnections(await openRedis(context, target, 'connected accounts'))
 }
 
 interface PageParts {
   readonly verifier: TokenVerifier
   readonly users: UserTokens
+  readonly marks: SessionMarks
   readonly snapshot: () => Snapshot | undefined
   readonly gatewayUrl: string
   /** The gateway as this process reaches it. */
@@ -98,7 +81,7 @@ interface PageParts {
 export function withConnections(context: AppContext, parts: PageParts, handler: HttpHandler): HttpHandler {
   const { settings, closers, clock, log } = context
   if (settings.auth.provider === 'none') return handler
-  const { gatewayAddress, gatewayUrl, verifier } = parts
+  const { gatewayAddress, gatewayUrl, verifier, marks } = parts
   const onFault = (error: unknown): void =>
     log.error({ err: error }, 'a request to the page /connections failed')
 
@@ -108,9 +91,11 @@ export function withConnections(context: AppContext, parts: PageParts, handler: 
     const respond = createConnections({
       egress,
       verifier,
+      marks,
       gatewayAddress,
       gatewayUrl,
       onFault,
+      onUnrevoked: reportUnrevoked(context),
       book: bookOf(parts),
       sealer: createSealer(settings.secretsKey ?? keptKey(join(settings.dataDir, 'console.key')).key),
       clientId: settings.console.clientId,

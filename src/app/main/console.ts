@@ -3,6 +3,7 @@
 import { createSealer } from '../../base/secrets/sealer.ts'
 import { VERSION } from '../../base/version.ts'
 import { type Console, type ConsoleControlPlane, createConsole } from '../../console/console.ts'
+import type { SessionMarks } from '../../console/session-marks.ts'
 import type { Theme } from '../../console/theme.ts'
 import { SEEDED_CLIENTS } from '../../identity/dev-provider/people.ts'
 import type { TokenVerifier } from '../../identity/verifier.ts'
@@ -12,9 +13,11 @@ import { consoleKey } from './console-key.ts'
 import { gatewayClient } from './local-address.ts'
 import { pagesAt } from './pages.ts'
 import { readTheme } from './portal-theme.ts'
+import { reportUnrevoked } from './session-marks.ts'
 
 export interface ConsoleParts {
   readonly verifier: TokenVerifier
+  readonly marks: SessionMarks
   readonly gatewayUrl: string
   /** The gateway as this process reaches it; the public address when absent. */
   readonly gatewayAddress: string | undefined
@@ -50,13 +53,14 @@ export function openConsole(
   parts: ConsoleParts & { readonly portal?: Theme },
   key: string,
 ): Console {
-  const { settings, closers, clock } = context
+  const { settings, closers, clock, log } = context
+  const page = parts.portal === undefined ? 'console' : 'portal'
   const gatewayAddress = parts.gatewayAddress ?? parts.gatewayUrl
   const egress = gatewayClient(
     gatewayAddress,
     parts.gatewayAddress === undefined ? undefined : settings.gateway.tls,
   )
-  closers.add(`HTTP client of the ${parts.portal === undefined ? 'console' : 'portal'}`, () => egress.close())
+  closers.add(`HTTP client of the ${page}`, () => egress.close())
   return createConsole({
     ...parts,
     gatewayAddress,
@@ -70,6 +74,8 @@ export function openConsole(
         ? SEEDED_CLIENTS.filter(({ tenant }) => tenant !== undefined)
         : [],
     version: VERSION,
+    onFault: error => log.error({ err: error }, `a request to the ${page} failed`),
+    onUnrevoked: reportUnrevoked(context),
     now: clock.now,
   })
 }

@@ -9,7 +9,7 @@ import { type ControlPlane, createControlPlane } from '../../control-plane/api/c
 import { Readiness, startingApp } from '../../control-plane/api/readiness.ts'
 import { type SeededTenant, seedTenants } from '../../control-plane/api/services/seed.ts'
 import { openMigratedStore } from '../../control-plane/store/open-store.ts'
-import { type Store, StoreUnavailable } from '../../control-plane/store/store.ts'
+import { EVERY_TENANT, type Store, StoreUnavailable } from '../../control-plane/store/store.ts'
 import { exchangeEndpoints } from '../../net/egress/oauth/exchange-endpoints.ts'
 import { clientAddresses } from '../../net/server/client-address.ts'
 import { mountWeb, type WebHandler } from '../../net/server/web.ts'
@@ -209,6 +209,11 @@ export async function startControlPlane(plane: ControlPlaneParts): Promise<Contr
   closers.add('control plane', () => controlPlane.close())
   const consoleParts = {
     verifier: tokens,
+    marks: {
+      put: (mark: string, untilMs: number) =>
+        store.write(EVERY_TENANT, tx => tx.sessionMarks.put(mark, new Date(untilMs))),
+      has: (mark: string) => store.read(EVERY_TENANT, tx => tx.sessionMarks.has(mark)),
+    },
     gatewayUrl,
     gatewayAddress: plane.gatewayAddress,
     publicUrl: settings.api.url,

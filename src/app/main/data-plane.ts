@@ -6,6 +6,7 @@
 import { runInSlices } from '../../base/async/slices.ts'
 import { ArgumentChecker } from '../../base/json-schema/argument-check.ts'
 import { VERSION } from '../../base/version.ts'
+import type { SessionMarks } from '../../console/session-marks.ts'
 import type { EveryThread, ThreadSignals } from '../../data-plane/calls/process-calls.ts'
 import { callerListing } from '../../data-plane/http/caller-listing.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
@@ -38,6 +39,7 @@ import { withGatewayConsole } from './gateway-console.ts'
 import { openVerifier } from './identity.ts'
 import { addressOf } from './local-address.ts'
 import { openGatewayPolicy } from './policy.ts'
+import { gatewayMarks } from './session-marks.ts'
 import { openTraces } from './traces.ts'
 import { openUpstreams } from './upstreams.ts'
 
@@ -70,6 +72,7 @@ export interface DataPlane {
 function handlerOf(
   { context, server, gatewayUrl }: DataPlaneParts,
   verifier: TokenVerifier,
+  marks: SessionMarks,
   handler: HttpHandler,
 ): HttpHandler {
   const { role, gateway } = context.settings
@@ -77,7 +80,7 @@ function handlerOf(
   const gatewayAddress = addressOf(gateway, server.port)
   return withGatewayConsole(
     context,
-    { verifier, gatewayUrl, gatewayAddress, publicUrl: gateway.url },
+    { verifier, marks, gatewayUrl, gatewayAddress, publicUrl: gateway.url },
     handler,
   )
 }
@@ -192,10 +195,12 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     else void mcp.announce(previous, next, changes)
   })
   const gatewayAddress = addressOf(context.settings.gateway, server.port)
+  const marks = gatewayMarks(context)
   const withPage = withConnections(
     context,
     {
       users,
+      marks,
       gatewayAddress,
       verifier: tokens,
       gatewayUrl: plane.gatewayUrl,
@@ -203,7 +208,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     },
     router.handler,
   )
-  server.handle(handlerOf(plane, tokens, withPage))
+  server.handle(handlerOf(plane, tokens, marks, withPage))
   registerMetrics(context, {
     worker: calls.ring.worker,
     snapshot,

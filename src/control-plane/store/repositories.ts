@@ -183,6 +183,13 @@ export interface ConsumerRepository extends Omit<Rows<Consumer, ConsumerFilter>,
   ): Promise<void>
 }
 
+/** Marks on the sessions of console and portal, of all tenants. */
+export interface SessionMarkRepository {
+  /** @returns whether there was none that is still valid. @throws Error when there are too many */
+  put(mark: string, until: Date): Promise<boolean>
+  has(mark: string): Promise<boolean>
+}
+
 /** The fields that a gateway instance reports when it registers. */
 export type GatewayReport = Pick<
   GatewayInstance,

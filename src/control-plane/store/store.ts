@@ -16,6 +16,7 @@ import type {
   IdempotencyRepository,
   PlanRepository,
   ProductRepository,
+  SessionMarkRepository,
   ShareRepository,
   SubscriptionRepository,
   TenantRepository,
@@ -54,6 +55,7 @@ export interface Transaction {
   readonly notices: NoticeRepository
   readonly mails: MailRepository
   readonly configuration: ConfigurationRepository
+  readonly sessionMarks: SessionMarkRepository
   /** The same transaction with the repositories of one tenant; the scope must include it. */
   within(tenantId: string): Transaction
   readonly audit: AuditRepository

@@ -31,6 +31,7 @@ const TRANSFERRED_TABLES = [
   'metering_marks',
   'audit',
   'audit_chain',
+  'session_marks',
 ] as const
 
 /** Migrations put rows into these. */

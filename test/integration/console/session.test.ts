@@ -1,19 +1,25 @@
 /** Login and sessions of the console and of the page of connections at a test provider: refresh, outages, the end, forms of other sites. No browser runs. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { createSealer } from '../../../src/base/secrets/sealer.ts'
 import { createConnections } from '../../../src/console/connections.ts'
 import { type Console, createConsole } from '../../../src/console/console.ts'
+import { fileMarks } from '../../../src/console/file-marks.ts'
 import { OAuthClient } from '../../../src/console/oauth-client.ts'
+import type { SessionMarks } from '../../../src/console/session-marks.ts'
 import { principal } from '../../../src/model/principal.ts'
 import { createEgress } from '../../../src/net/egress/client.ts'
 import type { Egress } from '../../../src/net/egress/egress.ts'
 
 const ORIGIN = 'http://localhost:9999'
 const HOUR_MS = 3_600_000
+const folder = mkdtempSync(join(tmpdir(), 'sessions-'))
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 /** Its issuer is the provider behind the gateway. */
 const ID_TOKEN = `${encoded({ alg: 'RS256' })}.${encoded({ iss: 'http://provider.example', sub: 'ada', aud: 'console' })}.c2ln`
@@ -25,6 +31,13 @@ let served: Console
 let nowMs: number
 let refreshes: string[]
 let status: number
+/** Statuses of the next responses of the revocation endpoint; then 200. */
+let revocations: number[]
+/** Tokens that were revoked at the provider. */
+let revoked: string[]
+/** Whether each message says that the revocation is tried again. */
+let unrevoked: boolean[]
+let marks: SessionMarks
 /** Bodies of token responses wait for it. */
 let held: Promise<void> | undefined
 let isStoreAvailable: boolean
@@ -49,6 +62,12 @@ beforeAll(async () => {
         response.end(JSON.stringify(value))
       }
       if (request.url === '/oauth/register') return json({ client_id: 'console' }, 201)
+      if (request.url === '/oauth/revoke') {
+        const failed = revocations.shift()
+        response.writeHead(failed ?? 200, { 'content-type': 'application/json' })
+        if (failed === undefined) revoked.push(new URLSearchParams(body).get('token')!)
+        return response.end(failed === undefined ? '{}' : '{"error":"server_error"}')
+      }
       if (request.url !== '/oauth/token')
         return json({ issuer, authorization_endpoint: 'http://provider.example/auth' })
       if (status !== 200) return json({ error: status === 400 ? 'invalid_grant' : 'server_error' })
@@ -75,6 +94,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await egress.close()
   provider.close()
+  rmSync(folder, { recursive: true, force: true })
 })
 beforeEach(() => {
   nowMs = Date.parse('2026-11-22T12:00:00Z')
@@ -84,10 +104,25 @@ beforeEach(() => {
   held = undefined
   isStoreAvailable = true
   forms = []
+  revocations = []
+  revoked = []
+  unrevoked = []
+  marks = fileMarks(mkdtempSync(join(folder, 'marks-')), () => nowMs)
+  open(`http://127.0.0.1:${(provider.address() as AddressInfo).port}`, undefined)
+})
+
+/** @param publicUrl of the console */
+function open(gatewayUrl: string, publicUrl: string | undefined): void {
   const gatewayAddress = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`
-  issuer = gatewayAddress
+  issuer = gatewayUrl
   const shared = {
     sealer: createSealer('a key of this test'),
+    marks: {
+      put: (mark: string, untilMs: number) => marks.put(mark, untilMs),
+      has: (mark: string) => marks.has(mark),
+    },
+    onFault: () => {},
+    onUnrevoked: (_: string, isTriedAgain: boolean) => void unrevoked.push(isTriedAgain),
     egress,
     verifier: {
       verify: () =>
@@ -106,7 +141,7 @@ beforeEach(() => {
       close() {},
     },
     gatewayAddress,
-    gatewayUrl: gatewayAddress,
+    gatewayUrl,
     clientId: undefined,
     now: () => nowMs,
   }
@@ -125,11 +160,10 @@ beforeEach(() => {
       complete: async () => undefined,
       disconnect: async () => {},
     },
-    onFault: () => {},
   })
   served = createConsole({
     ...shared,
-    publicUrl: undefined,
+    publicUrl,
     hasProvider: true,
     demoClients: [],
     version: '0',
@@ -141,7 +175,7 @@ beforeEach(() => {
       permissions: async () => Response.json({}),
     },
   })
-})
+}
 
 const cookiesOf = (response: Response): string =>
   response.headers
@@ -260,6 +294,82 @@ it('ends eight hours after the login, whatever is refreshed', async () => {
   expect((await use(cookie)).status).toBe(401)
 })
 
+const post = (path: string, cookie: string) =>
+  served.fetch(new Request(`${ORIGIN}/console/${path}`, { method: 'POST', headers: { cookie } }))
+
+it('ends all copies of a session at the logout, renewed ones too, and revokes the refresh token', async () => {
+  const cookie = await signIn()
+  nowMs += 46_000
+  const renewed = cookiesOf(await use(cookie))
+  expect((await post('logout', renewed)).status).toBe(204)
+  for (const copy of [cookie, renewed]) {
+    expect((await use(copy)).status).toBe(401)
+    expect(await (await get('session', copy)).json()).toMatchObject({ user: null, csrf: null })
+  }
+  await expect.poll(() => revoked).toEqual(['refresh-1'])
+  // the one of another login goes on
+  expect((await use(await signIn())).status).toBe(200)
+})
+
+it('ends the session although the provider is unavailable, and revokes the token when it is there again', async () => {
+  const cookie = await signIn()
+  revocations = [502, 503]
+  expect((await post('logout', cookie)).status).toBe(204)
+  expect((await use(cookie)).status).toBe(401)
+  await expect.poll(() => revoked, { timeout: 15_000 }).toEqual(['refresh-0'])
+  expect(unrevoked).toEqual([true])
+}, 20_000)
+
+it('says that a token stays valid that the provider does not revoke', async () => {
+  revocations = [400]
+  await post('logout', await signIn())
+  await expect.poll(() => unrevoked).toEqual([false])
+  expect(revoked).toEqual([])
+})
+
+it('accepts no session while it is not known whether it has ended', async () => {
+  const cookie = await signIn()
+  const failed = async () => {
+    throw new Error('the store is unavailable')
+  }
+  const { put, has } = marks
+  marks = { put, has: failed }
+  for (const response of [await use(cookie), await get('session', cookie)])
+    expect([response.status, await response.json()]).toMatchObject([
+      503,
+      { error: { code: 'sessions_unavailable' } },
+    ])
+  expect(tokens).toEqual([])
+  expect((await get('session')).status).toBe(200)
+  marks = { put: failed, has }
+  const refused = await post('logout', cookie)
+  expect([refused.status, refused.headers.getSetCookie()]).toEqual([503, []])
+  marks = { put, has }
+  expect((await use(cookie)).status).toBe(200)
+})
+
+it('asks the provider again within a minute, which refuses a suspended person and knows changed roles', async () => {
+  const cookie = await signIn()
+  nowMs += 44_000
+  await use(cookie)
+  expect(refreshes).toEqual([])
+  nowMs += 2_000
+  const changed = await use(cookie)
+  expect([refreshes, tokens.at(-1)]).toEqual([['refresh-0'], 'Bearer access-1'])
+  status = 400
+  nowMs += 46_000
+  expect((await use(cookiesOf(changed))).status).toBe(401)
+})
+
+it('leaves the renewal to another instance that has begun it', async () => {
+  const cookie = await signIn()
+  nowMs += 46_000
+  const { has } = marks
+  marks = { put: async () => false, has }
+  expect((await use(cookie)).status).toBe(200)
+  expect([refreshes, tokens]).toEqual([[], ['Bearer access-0']])
+})
+
 const openPage = (path: string, cookie: string, init: RequestInit = {}) => {
   const headers = { cookie, ...(init.headers as Record<string, string>) }
   return pages(new Request(`${issuer}/connections/${path}`, { ...init, headers }))
@@ -299,6 +409,30 @@ it('a renewed session reaches the browser although the connections cannot be rea
   const failed = await openPage('list', cookie)
   expect(failed.status).toBe(503)
   expect(cookiesOf(failed)).not.toBe('')
+})
+
+it('connects nothing for a session that was ended while its user was at the authorization server', async () => {
+  const cookie = await signInToConnections()
+  const csrf = await csrfOf(await openPage('list', cookie))
+  const own = { origin: issuer }
+  const pending = cookiesOf(await submit('connect', cookie, { csrf, id: 'platform/mail' }, own))
+  await submit('logout', cookie, {}, own)
+  const list = await openPage('list', cookie)
+  expect(await list.text()).toContain('Sign in')
+  const back = await openPage('return/platform/mail?code=c&state=s', pending)
+  expect([back.status, await back.text()]).toEqual([401, expect.stringContaining('has ended')])
+})
+
+it('has other sessions than the console of a control plane with the same host and key, where others have ended', async () => {
+  open('https://tools.example', 'https://tools.example')
+  const cookie = await signInToConnections()
+  expect(await (await openPage('list', cookie)).text()).toContain('Signed in as')
+  for (const copy of [cookie, cookie.replaceAll('toolgate-gateway-', 'toolgate-')]) {
+    const request = new Request('https://tools.example/console/api/control/v1/plans', {
+      headers: { cookie: copy },
+    })
+    expect((await served.fetch(request)).status).toBe(401)
+  }
 })
 
 it.each([

@@ -1,5 +1,6 @@
 /** The ordered list of migrations. Do not edit a released migration: append a new one. */
 import { statements as initial } from './initial.ts'
+import { statements as sessionMarks } from './session-marks.ts'
 
 export interface Migration {
   readonly name: string
@@ -7,4 +8,7 @@ export interface Migration {
   readonly statements: readonly string[]
 }
 
-export const MIGRATIONS: readonly Migration[] = [{ name: '0001-initial', statements: initial }]
+export const MIGRATIONS: readonly Migration[] = [
+  { name: '0001-initial', statements: initial },
+  { name: '0002-session-marks', statements: sessionMarks },
+]

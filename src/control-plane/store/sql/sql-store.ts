@@ -28,6 +28,7 @@ import { noticeRepository } from './notices.ts'
 import { planRepository } from './plans.ts'
 import { productRepository } from './products.ts'
 import { CHANNEL, enter, needsAppRole, type SqlSession, type TransactionSettings } from './session.ts'
+import { sessionMarkRepository } from './session-marks.ts'
 import { shareRepository } from './share.ts'
 import { messagePayload } from './signal.ts'
 import { subscriptionRepository } from './subscriptions.ts'
@@ -167,6 +168,7 @@ function transaction(session: SqlSession): Transaction {
     notices: noticeRepository(session),
     mails: mailRepository(session),
     configuration: configurationRepository(session),
+    sessionMarks: sessionMarkRepository(session),
     within(tenantId) {
       if (session.scope !== EVERY_TENANT && session.scope !== tenantId)
         throw new Error('the scope of a transaction can only become narrower')

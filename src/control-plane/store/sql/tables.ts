@@ -83,6 +83,7 @@ export interface Tables {
     lease: string | null
     leasedUntil: Date | null
   }
+  sessionMarks: { mark: string; until: Date }
   quotaNotices: {
     tenantId: string
     subscriptionId: string
