@@ -4,7 +4,13 @@ import type { Sealer } from '../base/secrets/sealer.ts'
 import type { TokenVerifier } from '../identity/verifier.ts'
 import { asUser, type Principal } from '../model/principal.ts'
 import { ConsoleFiles } from './files.ts'
-import { bearer, type ControlPlaneHandler, forwardToControlPlane, forwardToGateway } from './forward.ts'
+import {
+  bearer,
+  type ControlPlaneHandler,
+  endWithSession,
+  forwardToControlPlane,
+  forwardToGateway,
+} from './forward.ts'
 import { type DemoClient, Login, type PublicAddress, withCookies } from './login.ts'
 import { LoginFailure, OAuthClient, type OAuthClientOptions } from './oauth-client.ts'
 import { mayUse, themeFile, tryApi } from './portal.ts'
@@ -111,7 +117,8 @@ export function createConsole(options: ConsoleOptions): Console {
     }
     const valid = await login.renewSession(session)
     if (valid === undefined) return signedOut()
-    const response = await send(request, path, url.search, valid.accessToken)
+    const sent = await send(request, path, url.search, valid.accessToken)
+    const response = endWithSession(sent, () => login.hasEnded(valid))
     if (valid !== session)
       for (const cookie of cookies.write(valid, request, address.secure))
         response.headers.append('set-cookie', cookie)

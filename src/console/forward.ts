@@ -7,6 +7,9 @@ import { PRIVATE, problem } from './problem.ts'
 const TIMEOUT_MS = 65_000
 const STREAM_TIMEOUT_MS = 3600_000
 
+/** Between checks whether the session of an event stream has ended. */
+const CHECK_STREAM_MS = 5_000
+
 const REQUEST_HEADERS = [
   'accept',
   'content-type',
@@ -148,4 +151,26 @@ function streamOf(body: AsyncIterable<Uint8Array> & { destroy(): void }): Readab
     },
     cancel: () => body.destroy(),
   })
+}
+
+/** Ends an event stream with its session. @param hasEnded also rejects, when that is not known */
+export function endWithSession(response: Response, hasEnded: () => Promise<boolean>): Response {
+  const { body, headers, status } = response
+  if (body === null || !headers.get('content-type')?.startsWith('text/event-stream')) return response
+  const events = body.getReader()
+  const end = (): void => void events.cancel().catch(() => {})
+  const timer = setInterval(() => void hasEnded().then(ended => ended && end(), end), CHECK_STREAM_MS).unref()
+  const bounded = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const { done, value } = await events.read()
+      if (!done) return controller.enqueue(value)
+      clearInterval(timer)
+      controller.close()
+    },
+    cancel(reason) {
+      clearInterval(timer)
+      return events.cancel(reason)
+    },
+  })
+  return new Response(bounded, { status, headers })
 }

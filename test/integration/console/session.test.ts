@@ -38,6 +38,8 @@ let revoked: string[]
 /** Whether each message says that the revocation is tried again. */
 let unrevoked: boolean[]
 let marks: SessionMarks
+/** Event streams of the control plane that were ended. */
+let streamsEnded: number
 /** Bodies of token responses wait for it. */
 let held: Promise<void> | undefined
 let isStoreAvailable: boolean
@@ -107,6 +109,7 @@ beforeEach(() => {
   revocations = []
   revoked = []
   unrevoked = []
+  streamsEnded = 0
   marks = fileMarks(mkdtempSync(join(folder, 'marks-')), () => nowMs)
   open(`http://127.0.0.1:${(provider.address() as AddressInfo).port}`, undefined)
 })
@@ -170,6 +173,10 @@ function open(gatewayUrl: string, publicUrl: string | undefined): void {
     controlPlane: {
       async fetch(request) {
         tokens.push(request.headers.get('authorization'))
+        if (request.headers.get('accept') === 'text/event-stream')
+          return new Response(new ReadableStream({ cancel: () => void streamsEnded++ }), {
+            headers: { 'content-type': 'text/event-stream' },
+          })
         return Response.json({})
       },
       permissions: async () => Response.json({}),
@@ -319,6 +326,23 @@ it('ends the session although the provider is unavailable, and revokes the token
   await expect.poll(() => revoked, { timeout: 15_000 }).toEqual(['refresh-0'])
   expect(unrevoked).toEqual([true])
 }, 20_000)
+
+it('ends an event stream within seconds after the logout, and no other', async () => {
+  const [cookie, other] = [await signIn(), await signIn()]
+  const openStream = async (from: string) =>
+    served.fetch(
+      new Request(`${ORIGIN}/console/api/control/v1/plans`, {
+        headers: { cookie: from, accept: 'text/event-stream' },
+      }),
+    )
+  const [ended, going] = [await openStream(cookie), await openStream(other)]
+  const read = ended.body!.getReader().read()
+  await post('logout', cookie)
+  expect(await read).toEqual({ done: true, value: undefined })
+  expect(streamsEnded).toBe(1)
+  await going.body!.cancel()
+  expect(streamsEnded).toBe(2)
+}, 15_000)
 
 it('says that a token stays valid that the provider does not revoke', async () => {
   revocations = [400]
