@@ -714,7 +714,7 @@ export interface components {
              */
             plan?: string | null;
             /**
-             * @description `blocked`: the gateways refuse every call from the consumer. Authority: `tenant-admin`.
+             * @description `blocked`: gateways and control plane refuse every call from the consumer. Authority: `tenant-admin`.
              * @enum {string}
              */
             status?: "active" | "blocked";

@@ -139,7 +139,10 @@ const SUBJECTS: { readonly [name: string]: Subject } = {
   consumer: {
     component: 'ConsumerPatch',
     make: async () => {
-      const { body } = await plane.call('platform', 'GET', inAcme('consumers'))
+      // none that calls in this file: it is blocked
+      const api_id = (await anApi()).split('/').at(-1)
+      await made('admin', inAcme('subscriptions'), { api_id, plan: 'silver', application: 'other-app' })
+      const { body } = await plane.call('platform', 'GET', inAcme('consumers?q=other-app'))
       return inAcme(`consumers/${body.items[0].id}`)
     },
     values: { name: 'Other', plan: 'gold', notes: 'Other', status: 'blocked' },

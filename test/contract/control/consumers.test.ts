@@ -43,6 +43,24 @@ describe.each(DATABASES)('consumers on $name', database => {
       ).toEqual(['blocked', 'active'])
     })
 
+    it('are refused by the control plane while they are blocked, at once, and administrators of the platform are not', async () => {
+      const mine = `/v1/tenants/${world.acme}/subscriptions`
+      const statuses = async () => [
+        (await plane.call('app', 'GET', mine)).status,
+        (await plane.call('viewer', 'GET', mine)).status,
+      ]
+      expect(await statuses()).toEqual([200, 200])
+      await plane.call('admin', 'PATCH', at, { status: 'blocked' })
+      expect(await statuses()).toEqual([403, 200])
+      const refused = await plane.call('app', 'GET', mine)
+      expect(refused.body.error).toMatchObject({
+        code: 'forbidden',
+        message: expect.stringContaining('blocked'),
+      })
+      await plane.call('admin', 'PATCH', at, { status: 'active' })
+      expect(await statuses()).toEqual([200, 200])
+    })
+
     it('are refused a plan that does not exist, and other fields', async () => {
       const wrong = await plane.call('admin', 'PATCH', at, { plan: 'nothing' })
       expect([wrong.status, wrong.body.error.details]).toEqual([

@@ -58,7 +58,7 @@ export interface Standing {
 
 /**
  * Resolves the tenants of a call. A caller who may cross tenants acts for the tenant of the path without naming it in a header.
- * @throws Problem forbidden when `X-Tenant-ID` names a tenant that is not the caller's
+ * @throws Problem forbidden when the caller is blocked, or `X-Tenant-ID` names a tenant that is not the caller's
  */
 export async function locate(
   store: Store,
@@ -68,10 +68,18 @@ export async function locate(
 ): Promise<Standing> {
   const crossesTenants = principal.roles.includes(PLATFORM_ADMIN)
   const asked = pathTenant ?? (headerTenant === '' ? undefined : headerTenant)
-  const { home, found } = await store.read(EVERY_TENANT, async tx => ({
-    home: principal.tenant === undefined ? undefined : await tx.tenants.resolve(principal.tenant),
-    found: asked === undefined || hasNul(asked) ? undefined : await tx.tenants.resolve(asked),
-  }))
+  const { home, found, consumer } = await store.read(EVERY_TENANT, async tx => {
+    const home = principal.tenant === undefined ? undefined : await tx.tenants.resolve(principal.tenant)
+    const found = asked === undefined || hasNul(asked) ? undefined : await tx.tenants.resolve(asked)
+    const consumer = home && (await tx.within(home.id).consumers.bySubject(principal.consumer))
+    return { home, found, consumer }
+  })
+  // administrators of a tenant block its callers, not those of the platform
+  if (consumer?.status === 'blocked' && !crossesTenants)
+    throw new Problem(
+      'forbidden',
+      'The calling application is blocked. Ask an administrator of the tenant to unblock it.',
+    )
   if (headerTenant !== '' && !crossesTenants && !names(principal, home, headerTenant)) {
     throw new Problem(
       'forbidden',

@@ -37,7 +37,7 @@ const consumerPatch = z
   .strictObject({
     ...consumerFields,
     status: word(CONSUMER_STATUSES).openapi({
-      description: '`blocked`: the gateways refuse every call from the consumer.',
+      description: '`blocked`: gateways and control plane refuse every call from the consumer.',
     }),
   })
   .partial()
