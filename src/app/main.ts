@@ -13,7 +13,7 @@ import { prepareDataDir } from './main/data-dir.ts'
 import type { DataPlane } from './main/data-plane.ts'
 import { openGateway } from './main/gateway.ts'
 import { openIssuer } from './main/identity.ts'
-import { gatewayPages, pagesAt } from './main/pages.ts'
+import { pagesAt } from './main/pages.ts'
 import type { Settings } from './settings.ts'
 
 /** The fields of the ready line. Addresses of other processes come from the settings. */
@@ -72,7 +72,7 @@ export async function start(
     const context = createContext(settings, log, closers, ownsProcess)
     // first: while the rest waits for a dependency, the metrics say for which
     const metricsUrl = await openMetrics(context)
-    const { httpServer, exampleUrl, planes, ...urls } = await unlessAborted(
+    const { httpServer, exampleUrl, pagesUrl, planes, ...urls } = await unlessAborted(
       ROLES[settings.role](context, compiler),
       signal,
     )
@@ -81,7 +81,7 @@ export async function start(
     return {
       addresses: { ...urls, metrics_url: metricsUrl, http_server: httpServer },
       role: settings.role,
-      pages: pagesAt(settings.role === 'gateway' ? urls.gateway_url : urls.api_url, settings),
+      pages: pagesAt(settings.role === 'gateway' ? pagesUrl : urls.api_url, settings),
       embedded: { provider: settings.auth.issuer === undefined, exampleUrl },
       ready: untilReady(planes, closing.signal),
       async stop() {
@@ -132,6 +132,8 @@ async function listenWhenReady(plane: DataPlane): Promise<void> {
 interface Started extends Pick<Addresses, 'gateway_url' | 'api_url' | 'auth_url'> {
   readonly httpServer: Addresses['http_server']
   readonly exampleUrl?: string | undefined
+  /** Public address of the pages of a gateway; see `pagesUrlOf`. */
+  readonly pagesUrl?: string | undefined
   readonly planes: readonly Plane[]
 }
 
@@ -145,7 +147,7 @@ async function startBoth(context: AppContext, compiler: ToolSetCompiler | undefi
   ])
   const api = await openApi(context)
   // the threads of the gateway start on other processors
-  const opening = openGateway(context, issuer, gatewayPages(context.settings, api.apiUrl), compiler)
+  const opening = openGateway(context, issuer, api.apiUrl, compiler)
   const database = openDatabase(context, api.readiness)
   const gateway = await opening
   const { gatewayUrl, gatewayAddress, plane, httpServer } = gateway
@@ -171,9 +173,8 @@ async function startBoth(context: AppContext, compiler: ToolSetCompiler | undefi
 async function startGateway(context: AppContext, compiler: ToolSetCompiler | undefined): Promise<Started> {
   const issuer = await openIssuer(context)
   const controlPlane = context.settings.controlPlane!
-  const pages = gatewayPages(context.settings, controlPlane.url)
-  const gateway = await openGateway(context, issuer, pages, compiler)
-  const { gatewayUrl, plane, httpServer } = gateway
+  const gateway = await openGateway(context, issuer, controlPlane.url, compiler)
+  const { gatewayUrl, pagesUrl, plane, httpServer } = gateway
   const [exampleUrl] = await Promise.all([
     gateway.tools,
     followOverHttp(gateway, controlPlane),
@@ -186,6 +187,7 @@ async function startGateway(context: AppContext, compiler: ToolSetCompiler | und
     auth_url: issuer,
     httpServer,
     exampleUrl,
+    pagesUrl,
     planes: [plane],
   }
 }

@@ -3,6 +3,7 @@ import { isLoopback } from '../base/loopback.ts'
 import { readHeldBytesMax } from './settings/held-bytes.ts'
 import { readMetering } from './settings/metering.ts'
 import { readNodeEnv } from './settings/node-env.ts'
+import { readPages } from './settings/pages.ts'
 import { readPolicySettings } from './settings/policy.ts'
 import { readPresentation } from './settings/presentation.ts'
 import { guardProduction } from './settings/production.ts'
@@ -41,6 +42,7 @@ function readAll(read: Reader) {
   const nodeEnv = readNodeEnv(read)
   const isProduction = nodeEnv === 'production'
   const issuer = readIssuer(read)
+  const gatewayUrl = read.url('GATEWAY_URL')
   const backendResponseMaxBytes = read.bytes('BACKEND_RESPONSE_MAX', '8MiB', 65_536)
   return {
     ...readRole(read, issuer === NO_PROVIDER ? undefined : issuer),
@@ -60,7 +62,7 @@ function readAll(read: Reader) {
     gateway: {
       host: read.text('GATEWAY_HOST', '127.0.0.1'),
       port: read.port('GATEWAY_PORT', 8080),
-      url: read.url('GATEWAY_URL'),
+      url: gatewayUrl,
       tls: checkServerTls(read, 'GATEWAY', {
         cert: read.renewable('GATEWAY_CERT'),
         key: read.renewable('GATEWAY_KEY'),
@@ -105,6 +107,7 @@ function readAll(read: Reader) {
       /** Client id of a public client at the provider; undefined: the console registers itself. */
       clientId: read.optional('CONSOLE_CLIENT_ID'),
     },
+    pages: readPages(read, gatewayUrl),
     portal: {
       enabled: read.flag('PORTAL', true),
       /** Path of a file; undefined: the look of the package. */

@@ -29,6 +29,8 @@ export interface ConnectionsOptions extends OAuthClientOptions {
   readonly onUnrevoked: ReportUnrevoked
   readonly verifier: TokenVerifier
   readonly book: ConnectionBook
+  /** Public address under which the page is served, without trailing slash. */
+  readonly pagesUrl: string
   readonly onFault: (error: unknown) => void
 }
 
@@ -42,7 +44,7 @@ interface SignedIn {
 }
 
 export function createConnections(options: ConnectionsOptions): (request: Request) => Promise<Response> {
-  const { sealer, now, book, gatewayUrl: base } = options
+  const { sealer, now, book, pagesUrl: base } = options
   const secure = base.startsWith('https:')
   const address = { base, secure }
   const home = `${base}${CONNECTIONS_ROOT}/`
@@ -162,8 +164,6 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
         : say('The page does not exist.', 404)
     }
     if (request.method !== 'GET' && request.method !== 'HEAD') return say('Use GET or POST.', 405)
-    // the cookies must have the origin to which the authorization servers return
-    if (new URL(base).host !== url.host) return redirect(base + url.pathname + url.search)
     if (path === 'login') return login.begin(request, address)
     if (path === 'return')
       return say(

@@ -179,7 +179,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   assembly: 2502,
   bench: 12378,
   'console/src': 9985,
-  'src/app': 11892,
+  'src/app': 11947,
   'src/base': 4182,
   'src/bridge': 615,
   'src/catalog': 11223,

@@ -40,7 +40,7 @@ async function examined(...args: string[]): Promise<{ code: number; clients: Cli
 }
 
 const STEPS =
-  'tls reach cors challenge prefix resource server registration authorization token initialize stream list names limits'.split(
+  'tls reach cors challenge prefix resource server registration authorization token initialize stream list pages names limits'.split(
     ' ',
   )
 /** For a plain address without a prefix. */
@@ -360,6 +360,27 @@ describe('a gateway whose front is broken', () => {
       ['windsurf', 'limits'],
     ])
     expect(code).toBe(0)
+  })
+
+  it('says where users connect accounts, and warns of a page that cannot be opened', async () => {
+    const found = async () =>
+      (await examined('--client', 'claude', '--token', token)).clients[0]!.steps.find(
+        ({ step }) => step === 'pages',
+      )!
+    expect(await found()).toMatchObject({
+      status: 'ok',
+      warnings: [expect.stringContaining('Set PAGES_URL')],
+    })
+    const leadsTo = (location: string) => at('/connections', becomes(303, '', { location }))
+    front.corrupt = leadsTo('http://pages.localhost/connections/')
+    expect(await found()).toMatchObject({ found: expect.stringContaining('pages.localhost'), warnings: [] })
+    front.corrupt = leadsTo('http://pages.invalid/connections/')
+    expect(await found()).toMatchObject({
+      status: 'ok',
+      warnings: [expect.stringMatching(/cannot be reached.*in the header Host/)],
+    })
+    front.corrupt = at('/connections', becomes(404))
+    expect(await found()).toMatchObject({ status: 'skipped' })
   })
 
   it('counts names as each client does', async () => {

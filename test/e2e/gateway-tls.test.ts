@@ -20,11 +20,12 @@ describe.skipIf(!hasOpenssl)('a gateway with TLS (needs openssl: apt-get install
 
   beforeAll(async () => {
     authority = new Authority(dir)
-    const { cert, key } = authority.issue('gateway', 'DNS:tools.example')
+    const { cert, key } = authority.issue('gateway', 'DNS:tools.example,DNS:pages.example')
     port = await freePort()
     deployment = await deploy({
       GATEWAY_PORT: String(port),
       GATEWAY_URL: PUBLIC_URL,
+      PAGES_URL: 'https://pages.example',
       GATEWAY_CERT_FILE: cert,
       GATEWAY_KEY_FILE: key,
     })
@@ -37,9 +38,9 @@ describe.skipIf(!hasOpenssl)('a gateway with TLS (needs openssl: apt-get install
   /** As a browser that found the public name at this address. */
   function get(path: string): Promise<{ readonly status: number; readonly location: string }> {
     const ca = readFileSync(authority.ca)
-    const options = { host: '127.0.0.1', port, path, ca, servername: 'tools.example', agent: false }
+    const options = { host: '127.0.0.1', port, path, ca, servername: 'pages.example', agent: false }
     return new Promise((resolve, reject) => {
-      const sent = request({ ...options, headers: { host: 'tools.example' } }, response => {
+      const sent = request({ ...options, headers: { host: 'pages.example' } }, response => {
         response.resume()
         const { location = '' } = response.headers
         response.on('end', () => resolve({ status: response.statusCode!, location }))

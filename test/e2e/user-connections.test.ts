@@ -62,7 +62,7 @@ beforeAll(async () => {
     )
   }
   gateway = await deploy({ TOOLSETS: toolsets, DATA_DIR: dataDir })
-  home = `${gateway.url}/connections`
+  home = `${gateway.url.replace('//', '//pages.')}/connections`
 })
 afterAll(async () => {
   await gateway?.stop()

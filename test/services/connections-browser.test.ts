@@ -59,7 +59,9 @@ describe.skipIf(missing)(`connections${missing ? ' (skipped: apt-get install chr
 
   it('sends every form of the page as its own', async () => {
     const { page, close } = await browser.newPage(gateway.url)
+    // the gateway leads to the address of its pages
     await page.goto(`${gateway.url}/connections/`)
+    expect(page.url()).toBe(`${gateway.url.replace('//', '//pages.')}/connections/`)
     await page.getByRole('link', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: /developer ·/ }).click()
     await page.getByRole('button', { name: 'Connect', exact: true }).click()

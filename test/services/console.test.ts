@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { BROWSER } from '../fixtures/browser-page.ts'
 import { type ConsoleBrowser, type ConsolePage, openConsoleBrowser } from '../fixtures/console-browser.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { localFetch } from '../fixtures/local-fetch.ts'
 
 const CALL = { name: 'shop_getProduct', arguments: { productId: 'P-1001' } }
 
@@ -466,7 +467,8 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
     })
     try {
       await gateway.running.ready
-      const { page, open: show } = await open({}, gateway.url)
+      const pagesUrl = gateway.url.replace('//', '//pages.')
+      const { page, open: show } = await open({}, pagesUrl)
       await show('calls')
       await page.getByRole('link', { name: 'Sign in' }).click()
       await page.getByRole('button', { name: 'Ada Admin' }).click()
@@ -475,11 +477,11 @@ describe.skipIf(missing)(`the console${missing ? ' (skipped: apt-get install chr
       expect(pages.some(title => title.startsWith('Now'))).toBe(true)
       expect(pages.some(title => title.startsWith('Catalog'))).toBe(false)
       // connections are spread over both threads
-      const cookie = (await page.context().cookies(gateway.url)).map(({ name, value }) => `${name}=${value}`)
+      const cookie = (await page.context().cookies(pagesUrl)).map(({ name, value }) => `${name}=${value}`)
       const users = await Promise.all(
         Array.from({ length: 20 }, async () => {
           const headers = { cookie: cookie.join('; '), connection: 'close' }
-          const response = await fetch(`${gateway.url}/console/session`, { headers })
+          const response = await localFetch(`${pagesUrl}/console/session`, { headers })
           return ((await response.json()) as { user: { subject: string } | null }).user?.subject
         }),
       )

@@ -21,7 +21,7 @@ export function addDoctor(program: Command, context: CommandContext): void {
 The steps: check the certificate, reach the endpoint, send a CORS preflight (for clients that are web pages), read the challenge in the 401 \
 response, request the well-known documents for the path prefix (if the endpoint is below one), discover the protected resource and its \
 authorization server, register a client, begin the login, send a token request with an invalid code, initialize, open the notification \
-stream, list the tools, and compare the names, number and size of the tools with the limits of the client. For each client, the command \
+stream, list the tools, find the page on which users connect accounts at backends, and compare the names, number and size of the tools with the limits of the client. For each client, the command \
 stops at the first step that fails, and prints the fix. With --token, a failed login step is a warning, and the report has one \
 verdict for the token and one for the login. The command deletes the registered client afterwards if the identity provider \
 allows the deletion.`,

@@ -61,8 +61,8 @@ export interface OpenListener {
 }
 
 /** Names under which every listener serves besides localhost: public addresses, names it is bound to, and `ALLOWED_HOSTS`. */
-export function servedNames({ gateway, api, metrics, allowedHosts }: Settings): readonly string[] {
-  const urls = [gateway.url, api.url].filter(url => url !== undefined)
+export function servedNames({ gateway, api, pages, metrics, allowedHosts }: Settings): readonly string[] {
+  const urls = [gateway.url, api.url, pages.url].filter(url => url !== undefined)
   return [
     ...urls.map(url => new URL(url).hostname),
     ...[gateway.host, api.host, metrics.host].filter(host => host !== undefined),

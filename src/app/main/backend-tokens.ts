@@ -14,12 +14,12 @@ const MAX_REPORTED = 1_000
 export function openBackendTokens(
   context: AppContext,
   users: UserTokens,
-  gatewayUrl: string,
+  pagesUrl: string | undefined,
   issuer: TokenVerifier,
 ): BackendTokens {
   const { egress, clock, metrics } = context
   const mayExchangeAt = reportRefused(context, issuer)
-  const pageUrl = `${gatewayUrl}${CONNECTIONS_ROOT}/list`
+  const pageUrl = pagesUrl && `${pagesUrl}${CONNECTIONS_ROOT}/list`
   const tokens = new BackendTokens({
     egress,
     mayExchangeAt,

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { keptKey } from '../../base/secrets/key-file.ts'
 import { createSealer } from '../../base/secrets/sealer.ts'
-import { CONNECTIONS_ROOT, type ConnectionBook, createConnections } from '../../console/connections.ts'
+import { type ConnectionBook, createConnections } from '../../console/connections.ts'
 import type { SessionMarks } from '../../console/session-marks.ts'
 import { userKeyOf } from '../../data-plane/sessions/owner.ts'
 import type { Snapshot } from '../../data-plane/snapshot/snapshot.ts'
@@ -67,7 +67,7 @@ async function openStore(context: AppContext): Promise<ConnectionStore> {
   return redisConnections(await openRedis(context, target, 'connected accounts'))
 }
 
-interface PageParts {
+export interface ConnectionsParts {
   readonly verifier: TokenVerifier
   readonly users: UserTokens
   readonly marks: SessionMarks
@@ -75,13 +75,14 @@ interface PageParts {
   readonly gatewayUrl: string
   /** The gateway as this process reaches it. */
   readonly gatewayAddress: string
+  /** Public address of the listener under which the page is served. */
+  readonly pagesUrl: string
 }
 
-/** Serves `/connections` before the handler, in each thread: the sessions are in cookies. */
-export function withConnections(context: AppContext, parts: PageParts, handler: HttpHandler): HttpHandler {
+/** Serves `/connections`, and opens what it needs at the first request. */
+export function connectionsHandler(context: AppContext, parts: ConnectionsParts): HttpHandler {
   const { settings, closers, clock, log } = context
-  if (settings.auth.provider === 'none') return handler
-  const { gatewayAddress, gatewayUrl, verifier, marks } = parts
+  const { gatewayAddress, gatewayUrl, pagesUrl, verifier, marks } = parts
   const onFault = (error: unknown): void =>
     log.error({ err: error }, 'a request to the page /connections failed')
 
@@ -94,6 +95,7 @@ export function withConnections(context: AppContext, parts: PageParts, handler: 
       marks,
       gatewayAddress,
       gatewayUrl,
+      pagesUrl,
       onFault,
       onUnrevoked: reportUnrevoked(context),
       book: bookOf(parts),
@@ -110,9 +112,6 @@ export function withConnections(context: AppContext, parts: PageParts, handler: 
 
   let page: HttpHandler | undefined
   return (request, response) => {
-    const { path } = request
-    if (path !== CONNECTIONS_ROOT && !path.startsWith(`${CONNECTIONS_ROOT}/`))
-      return handler(request, response)
     page ??= open()
     return page(request, response)
   }
@@ -123,7 +122,7 @@ interface Site {
   readonly place: ConnectionPlace
 }
 
-function bookOf({ users, snapshot }: PageParts): ConnectionBook {
+function bookOf({ users, snapshot }: ConnectionsParts): ConnectionBook {
   /** By id, in the order of the ids: the tool sets of type authorization_code that the tenant of the user can see. */
   function sitesOf(principal: Principal): ReadonlyMap<string, Site> {
     const sites = new Map<string, Site>()

@@ -6,7 +6,6 @@
 import { runInSlices } from '../../base/async/slices.ts'
 import { ArgumentChecker } from '../../base/json-schema/argument-check.ts'
 import { VERSION } from '../../base/version.ts'
-import type { SessionMarks } from '../../console/session-marks.ts'
 import type { EveryThread, ThreadSignals } from '../../data-plane/calls/process-calls.ts'
 import { callerListing } from '../../data-plane/http/caller-listing.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
@@ -23,11 +22,9 @@ import { listTools } from '../../data-plane/stages/5-invoke/list-tools.ts'
 import type { UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts'
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
 import { createApiKeyVerifier } from '../../identity/api-keys.ts'
-import type { TokenVerifier } from '../../identity/verifier.ts'
 import { HeldBytes } from '../../net/held-bytes.ts'
-import type { HttpHandler } from '../../net/server/listener.ts'
 import { MAX_REQUEST_BODY_BYTES } from './app-context.ts'
-import { openUserTokens, withConnections } from './connections.ts'
+import { openUserTokens } from './connections.ts'
 import { loadStages } from './data-plane/deployment-stages.ts'
 import { Drain } from './data-plane/drain.ts'
 import { openAttemptLimits, openHttp } from './data-plane/http.ts'
@@ -35,9 +32,10 @@ import { registerMetrics, showSessions } from './data-plane/metrics.ts'
 import type { DataPlaneParts } from './data-plane/parts.ts'
 import { openPipeline } from './data-plane/pipeline.ts'
 import { onlyThread, openRecordedCalls, threadSignals } from './data-plane/signals.ts'
-import { withGatewayConsole } from './gateway-console.ts'
+import { withGatewayPages } from './gateway-pages.ts'
 import { openVerifier } from './identity.ts'
 import { addressOf } from './local-address.ts'
+import { gatewayPages, pagesUrlOf } from './pages.ts'
 import { openGatewayPolicy } from './policy.ts'
 import { gatewayMarks } from './session-marks.ts'
 import { openTraces } from './traces.ts'
@@ -68,26 +66,10 @@ export interface DataPlane {
   drain(untilMs: number): Promise<void>
 }
 
-/** A gateway without a control plane in its process serves the console itself. */
-function handlerOf(
-  { context, server, gatewayUrl }: DataPlaneParts,
-  verifier: TokenVerifier,
-  marks: SessionMarks,
-  handler: HttpHandler,
-): HttpHandler {
-  const { role, gateway } = context.settings
-  if (role !== 'gateway') return handler
-  const gatewayAddress = addressOf(gateway, server.port)
-  return withGatewayConsole(
-    context,
-    { verifier, marks, gatewayUrl, gatewayAddress, publicUrl: gateway.url },
-    handler,
-  )
-}
-
 export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> {
   const { context, server } = plane
   const { sessions } = plane.sessions
+  const pagesUrl = pagesUrlOf(context.settings, server.port)
   const tokens = openVerifier(context, plane.issuer, plane.gatewayUrl)
   const traces = await openTraces(context, plane.gatewayUrl)
   const policy = await openGatewayPolicy(context, plane.policyOwner)
@@ -109,6 +91,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const users = openUserTokens(context)
   const identified = {
     ...plane,
+    pagesUrl,
     users,
     tokens,
     apiKeys,
@@ -141,7 +124,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     serverSessions: mcpSessions,
     ...limits,
     url: plane.gatewayUrl,
-    pages: plane.pages,
+    pages: gatewayPages(context.settings, server.port, plane.apiUrl),
     name: 'toolgate',
     version: VERSION,
     presentation: context.settings.presentation,
@@ -195,20 +178,20 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     else void mcp.announce(previous, next, changes)
   })
   const gatewayAddress = addressOf(context.settings.gateway, server.port)
-  const marks = gatewayMarks(context)
-  const withPage = withConnections(
+  const withPages = withGatewayPages(
     context,
     {
       users,
-      marks,
+      marks: gatewayMarks(context),
       gatewayAddress,
+      pagesUrl,
       verifier: tokens,
       gatewayUrl: plane.gatewayUrl,
       snapshot: () => snapshot.current,
     },
     router.handler,
   )
-  server.handle(handlerOf(plane, tokens, marks, withPage))
+  server.handle(withPages)
   registerMetrics(context, {
     worker: calls.ring.worker,
     snapshot,

@@ -9,12 +9,12 @@ import { Configuration } from '../../data-plane/snapshot/gateway-configuration.t
 import type { ControlShare } from '../../link/control-share.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
 import { canSharePorts, type ListenerKind } from '../../net/server/create.ts'
-import type { Pages } from '../../net/server/pages.ts'
 import { type AppContext, localUrl, type OpenListener, prepareListener } from './app-context.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
 import { addressOf } from './local-address.ts'
 import { adoptSpool, openMeter, sendEvents } from './metering.ts'
 import { openQuota } from './open-quota.ts'
+import { NO_PAGES, pagesUrlOf } from './pages.ts'
 import { policyOwner } from './policy-served.ts'
 import { startTools } from './tools.ts'
 import { startWorkerThreads } from './workers/worker-threads.ts'
@@ -26,7 +26,9 @@ export interface Gateway {
   /** Serves nothing until it has both the tools and the share of the control plane. */
   readonly configuration: Configuration
   readonly gatewayUrl: string
-  /** The same, as this process reaches it. */
+  /** Public address of its pages, without trailing slash; undefined: it serves none. */
+  readonly pagesUrl: string | undefined
+  /** The gateway as this process reaches it. */
   readonly gatewayAddress: string
   readonly adminActions: AdminActions
   readonly issuer: string
@@ -37,7 +39,7 @@ export interface Gateway {
 export async function openGateway(
   context: AppContext,
   issuer: string,
-  pages: Pages,
+  apiUrl: string,
   compiler: ToolSetCompiler | undefined,
 ): Promise<Gateway> {
   const { settings, log } = context
@@ -46,8 +48,13 @@ export async function openGateway(
   await adminActions.load()
   const content = { ...EMPTY_CONTENT, ...readPlans(settings.plansFile) }
   const open = threadsOf(context) > 1 ? openThreads : openHere
-  const { opening, port, httpServer } = await open(context, issuer, pages, action => adminActions.add(action))
+  const { opening, port, httpServer } = await open(context, issuer, apiUrl, action =>
+    adminActions.add(action),
+  )
   const gatewayUrl = settings.gateway.url ?? localUrl(settings.gateway, port)
+  const pagesUrl = pagesUrlOf(settings, port)
+  if (pagesUrl === undefined && settings.auth.provider !== 'none')
+    log.info({ setting: 'PAGES_URL' }, NO_PAGES)
   let onShare: (share: ControlShare) => void = () => {}
   const configuration = new Configuration({
     content,
@@ -80,6 +87,7 @@ export async function openGateway(
     httpServer,
     configuration,
     gatewayUrl,
+    pagesUrl,
     gatewayAddress: addressOf(settings.gateway, port),
     adminActions,
     issuer,
@@ -96,12 +104,12 @@ interface OpenPlane {
 async function openHere(
   context: AppContext,
   issuer: string,
-  pages: Pages,
+  apiUrl: string,
   recordAction: RecordAdminAction,
 ): Promise<OpenPlane> {
   const { settings } = context
   const server = await prepareListener(context, settings.gateway)
-  const opening = openPlane(context, server, issuer, pages, recordAction)
+  const opening = openPlane(context, server, issuer, apiUrl, recordAction)
   return { opening, port: server.port, httpServer: server.listener.kind }
 }
 
@@ -109,7 +117,7 @@ async function openPlane(
   context: AppContext,
   server: OpenListener,
   issuer: string,
-  pages: Pages,
+  apiUrl: string,
   recordAction: RecordAdminAction,
 ): Promise<DataPlane> {
   const { settings, log, clock } = context
@@ -127,7 +135,7 @@ async function openPlane(
     context,
     server,
     gatewayUrl,
-    pages,
+    apiUrl,
     issuer,
     quota,
     meter,
@@ -140,13 +148,13 @@ async function openPlane(
 async function openThreads(
   context: AppContext,
   issuer: string,
-  pages: Pages,
+  apiUrl: string,
   recordAction: RecordAdminAction,
 ): Promise<OpenPlane> {
   const count = threadsOf(context)
   const quota = await openQuota(context, count)
   const policy = context.settings.policy.engine === 'opa-http' ? undefined : await policyOwner(context)
-  const threads = await startWorkerThreads({ context, issuer, pages, quota, policy, count, recordAction })
+  const threads = await startWorkerThreads({ context, issuer, apiUrl, quota, policy, count, recordAction })
   return { opening: Promise.resolve(threads), port: threads.port, httpServer: threads.httpServer }
 }
 

@@ -32,7 +32,7 @@ export function allowHosts(names: readonly string[]): HostCheck {
   suffixes.push('.localhost')
   exact.add('localhost')
   const serves = (host: string): boolean => {
-    const name = plainName(host.replace(/:\d*$/, ''))
+    const name = nameIn(host)
     if (exact.has(name) || isIP(bareHost(name)) !== 0) return true
     return suffixes.some(suffix => name.endsWith(suffix))
   }
@@ -53,6 +53,26 @@ export function onlyHosts(isServed: HostCheck, handler: HttpHandler, onForeign: 
     onForeign()
     response.send(FOREIGN_HOST_STATUS, FOREIGN_HOST_HEADERS, FOREIGN_HOST_BODY)
   }
+}
+
+/** Whether a `Host` has this name, with any port, which may be mapped. */
+export function nameCheck(name: string): HostCheck {
+  const wanted = plainName(name)
+  let last = ''
+  let isNamed = false
+  return host => {
+    // nearly every request names the same host
+    if (host !== last) {
+      isNamed = bareHost(nameIn(host)) === wanted
+      last = host
+    }
+    return isNamed
+  }
+}
+
+/** The name in a `Host`, without the port. */
+function nameIn(host: string): string {
+  return plainName(host.replace(/:\d*$/, ''))
 }
 
 /** In lower case, without the dot of a fully qualified name. */

@@ -145,6 +145,7 @@ function open(gatewayUrl: string, publicUrl: string | undefined): void {
     },
     gatewayAddress,
     gatewayUrl,
+    pagesUrl: gatewayAddress,
     clientId: undefined,
     now: () => nowMs,
   }

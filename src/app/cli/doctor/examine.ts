@@ -12,6 +12,7 @@ import { cors } from './steps/cors.ts'
 import { resource, server } from './steps/discovery.ts'
 import { limits } from './steps/limits.ts'
 import { names } from './steps/names.ts'
+import { pages } from './steps/pages.ts'
 import { prefix } from './steps/prefix.ts'
 import { challenge, reach } from './steps/reach.ts'
 import { registration, takeBack } from './steps/registration.ts'
@@ -32,6 +33,7 @@ const STEPS: readonly Step[] = [
   initialize,
   stream,
   listToolsStep,
+  pages,
   names,
   limits,
 ]

@@ -4,7 +4,6 @@ import type { StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts
 import type { Meter } from '../../../data-plane/metering/meter.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'
 import type { OpenedSessions } from '../../../data-plane/sessions/opened-sessions.ts'
-import type { Pages } from '../../../net/server/pages.ts'
 import type { AppContext, OpenListener } from '../app-context.ts'
 import type { PolicyOwner } from '../policy-served.ts'
 import type { Siblings } from './signals.ts'
@@ -15,8 +14,8 @@ export interface DataPlaneParts {
   readonly server: OpenListener
   /** Public address without trailing slash. */
   readonly gatewayUrl: string
-  /** For `GET /`. */
-  readonly pages: Pages
+  /** Public address of the control plane, without trailing slash. */
+  readonly apiUrl: string
   readonly issuer: string
   /** One set of counters for all threads of the process. */
   readonly quota: Quota

@@ -22,8 +22,9 @@ import type { Traces } from '../traces.ts'
 import type { OpenUpstreams } from '../upstreams.ts'
 import type { DataPlaneParts } from './parts.ts'
 
-export interface PipelineParts
-  extends Pick<DataPlaneParts, 'context' | 'quota' | 'meter' | 'gatewayUrl' | 'sessions'> {
+export interface PipelineParts extends Pick<DataPlaneParts, 'context' | 'quota' | 'meter' | 'sessions'> {
+  /** See `pagesUrlOf`. */
+  readonly pagesUrl: string | undefined
   readonly tokens: TokenVerifier
   readonly apiKeys: ApiKeyVerifier
   readonly policy: GatewayPolicy
@@ -48,14 +49,13 @@ export interface OpenPipeline {
 }
 
 export function openPipeline(parts: PipelineParts): OpenPipeline {
-  const { context, tokens, apiKeys, quota, meter, policy, traces, calls, ownStages, users, gatewayUrl } =
-    parts
+  const { context, tokens, apiKeys, quota, meter, policy, traces, calls, ownStages, users, pagesUrl } = parts
   const { settings, log, metrics, upstreamEgress: egress } = context
   const results = new ResultCache()
   const largeTexts = new LargeTexts()
   context.closers.add('large results', () => largeTexts.close())
   const mcpSessions = openMcpSessions(context, parts.sessions)
-  const backendTokens = openBackendTokens(context, users, gatewayUrl, tokens)
+  const backendTokens = openBackendTokens(context, users, pagesUrl, tokens)
   const usage = new UsageCounter(!usageComesFromEvents(settings))
   const admission = admitWithinBounds(settings.maxInFlight)
   const clientAddress = clientAddresses(settings.sse.trustedProxies)

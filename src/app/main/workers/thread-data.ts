@@ -4,7 +4,6 @@ import type { MessagePort } from 'node:worker_threads'
 import type { Assumption } from '../../../data-plane/quota/journal/assumption.ts'
 import type { SharedQuota } from '../../../data-plane/quota/memory/kernel.ts'
 import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
-import type { Pages } from '../../../net/server/pages.ts'
 import type { Settings } from '../../settings.ts'
 
 /** How the thread joins the quotas of its process. */
@@ -20,8 +19,8 @@ export type QuotaShare =
 export interface ThreadData {
   readonly settings: Settings
   readonly issuer: string
-  /** For `GET /`. */
-  readonly pages: Pages
+  /** Public address of the control plane, without trailing slash. */
+  readonly apiUrl: string
   /** From 1. */
   readonly thread: number
   /** 0 in the first thread if it must choose a free port. */

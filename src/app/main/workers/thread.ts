@@ -39,7 +39,7 @@ if (data.settings.testHooks)
 await serve()
 
 async function serve(): Promise<void> {
-  const { settings, issuer, pages } = data
+  const { settings, issuer, apiUrl } = data
   const log = createLogger(settings.logLevel).child({ thread: data.thread })
   const closers = new Closers(log)
   try {
@@ -51,7 +51,7 @@ async function serve(): Promise<void> {
       context,
       server,
       gatewayUrl: settings.gateway.url ?? localUrl(settings.gateway, server.port),
-      pages,
+      apiUrl,
       issuer,
       quota: await joinQuota(context),
       meter: openMeter(context),

@@ -51,7 +51,7 @@ interface Thread {
   status: Status
 }
 
-export interface WorkerThreadsOptions extends Pick<ThreadData, 'issuer' | 'pages'> {
+export interface WorkerThreadsOptions extends Pick<ThreadData, 'issuer' | 'apiUrl'> {
   readonly context: AppContext
   readonly quota: JoinableQuota
   /** undefined where no bundles are served. */
@@ -251,14 +251,14 @@ class Threads implements WorkerThreads {
   }
 
   async #open(number: number): Promise<Thread> {
-    const { context, issuer, pages, quota, policy, count, recordAction } = this.#options
+    const { context, issuer, apiUrl, quota, policy, count, recordAction } = this.#options
     const { settings, conditions, log } = context
     const { port1, port2 } = new MessageChannel()
     const share = quota.join()
     const data: ThreadData = {
       settings: { ...settings, maxInFlight: Math.ceil(settings.maxInFlight / count) },
       issuer,
-      pages,
+      apiUrl,
       thread: number,
       port: this.port,
       quota: share,

@@ -1,4 +1,5 @@
 /** Reads a client's registration request: checks it, and builds the metadata of a public client and the scopes to return. */
+import { isLoopback } from '../../../base/loopback.ts'
 import { SUPPORTED_SCOPES } from './metadata.ts'
 
 /** The wanted client, as it is sent to the identity provider. */
@@ -46,7 +47,6 @@ const APPLICATION_SCHEMES = new Set([
 ])
 /** Scopes with which a client could administrate the platform: a client that registers itself never gets them. */
 const PRIVILEGED = /^(platform:)?(admin|deploy)$/
-const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 export function readRegistration(body: Readonly<Record<string, unknown>>): Registration | RegistrationFault {
   const redirects = body.redirect_uris
@@ -103,7 +103,7 @@ function redirectFault(uri: unknown): string | undefined {
   if (username !== '' || password !== '') return 'A redirect URI must not contain a user name or password.'
   if (protocol === 'https:') return undefined
   if (protocol === 'http:')
-    return LOOPBACK.has(hostname)
+    return isLoopback(hostname)
       ? undefined
       : 'A redirect URI with http must have the host localhost, 127.0.0.1 or [::1]. Use https for other hosts.'
   return PRIVATE_USE_SCHEME.test(protocol) || APPLICATION_SCHEMES.has(protocol)

@@ -30,8 +30,8 @@ interface BackendTokensOptions {
   readonly egress: Egress
   /** Absent: no token of a caller is sent anywhere. */
   readonly mayExchangeAt?: MayExchangeAt
-  /** Users of users, and the page where they connect; absent: no caller has any. */
-  readonly users?: { readonly tokens: UserTokens; readonly pageUrl: string }
+  /** Users of users, and the page where they connect, if one is served; absent: no caller has any. */
+  readonly users?: { readonly tokens: UserTokens; readonly pageUrl: string | undefined }
   /** Unix ms. */
   readonly now: () => number
   /** The one used longest ago is evicted for another. */
@@ -120,8 +120,12 @@ export class BackendTokens {
     this.counts.failures++
     if (outcome.reason !== 'not_connected') return outcome
     const id = encodeURIComponent(`${place.namespace}/${place.toolSet}`)
-    const connectUrl = `${users.pageUrl}?tool_set=${id}`
-    const message = `The tool set ${place.toolSet} acts on behalf of a user, but this user has not connected an account. Ask the user to open ${connectUrl} and connect an account, then call the tool again.`
+    const connectUrl = users.pageUrl && `${users.pageUrl}?tool_set=${id}`
+    const advice =
+      connectUrl === undefined
+        ? 'The gateway serves no page for it; the operator can set PAGES_URL.'
+        : `Ask the user to open ${connectUrl} and connect an account, then call the tool again.`
+    const message = `The tool set ${place.toolSet} acts on behalf of a user, but this user has not connected an account. ${advice}`
     return { ...fault('not_connected', message), connectUrl }
   }
 

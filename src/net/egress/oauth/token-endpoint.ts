@@ -23,7 +23,7 @@ export interface TokenFault {
   /** For callers and logs: no address of a backend or an authorization server, no credential. */
   readonly message: string
   /** Where the user connects an account. */
-  readonly connectUrl?: string
+  readonly connectUrl?: string | undefined
   /** `refused` because what the token was requested with has ended, not because the client is wrong. */
   readonly isGrantOver?: boolean
   /** Status of the response; absent without one. */

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createSealer } from '../../../../../src/base/secrets/sealer.ts'
 import type { BackendAuthentication } from '../../../../../src/model/tool.ts'
 import { createEgress } from '../../../../../src/net/egress/client.ts'
+import { BackendTokens } from '../../../../../src/net/egress/oauth/backend-tokens.ts'
 import type { ConnectionStore } from '../../../../../src/net/egress/oauth/connection-store.ts'
 import { fileConnections } from '../../../../../src/net/egress/oauth/file-connections.ts'
 import { UserTokens } from '../../../../../src/net/egress/oauth/user-tokens.ts'
@@ -57,6 +58,26 @@ async function connect(tokens: UserTokens): Promise<void> {
   const grant = { code, issuer: undefined, verifier, key, redirectUri }
   expect(await tokens.connect(authentication, place, grant)).toBeUndefined()
 }
+
+it.each([
+  [
+    'https://pages.example/connections/list',
+    'https://pages.example/connections/list?tool_set=platform%2Fmail',
+  ],
+  [undefined, undefined],
+])(
+  'names the page %s to a user who has not connected, or the setting without one',
+  async (pageUrl, connectUrl) => {
+    const users = { tokens: instance(), pageUrl }
+    const caller = { subjectToken: 't', expiresAtMs: 0, place: { ...place, user: 'not connected' } }
+    const refused = await new BackendTokens({ egress, users, now: Date.now }).token(authentication, caller)
+    expect(refused).toMatchObject({
+      reason: 'not_connected',
+      connectUrl,
+      message: expect.stringContaining(connectUrl ?? 'the operator can set PAGES_URL'),
+    })
+  },
+)
 
 describe('in files', () => {
   it('refreshes once for eight instances', async () => {
