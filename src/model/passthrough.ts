@@ -51,7 +51,7 @@ const OVERRIDES: ReadonlySet<string> = new Set([
 ])
 
 /** Set by the gateway or by the listener for this connection. */
-export const NEVER_RETURNED: ReadonlySet<string> = new Set([
+const SET_BY_US = [
   'connection',
   'proxy-connection',
   'keep-alive',
@@ -71,11 +71,13 @@ export const NEVER_RETURNED: ReadonlySet<string> = new Set([
   'vary',
   'server',
   'date',
-])
+]
 
-/** All APIs share the origin of the gateway: these have an effect beyond the addresses of the API, or on a proxy in front of the gateway. */
-export const WITHHELD_FROM_CLIENTS = [
-  'set-cookie',
+/**
+ * All APIs share the origin of the gateway: these have an effect beyond the addresses of the API, or on a proxy in front of the gateway. A challenge
+ * would have clients send credentials, of which the API never receives any.
+ */
+const BEYOND_THE_API = [
   'service-worker-allowed',
   'clear-site-data',
   'alt-svc',
@@ -83,13 +85,29 @@ export const WITHHELD_FROM_CLIENTS = [
   'public-key-pins',
   'public-key-pins-report-only',
   'expect-ct',
-  'refresh',
   'nel',
   'report-to',
   'accept-ch',
-  'x-accel-redirect',
+  'critical-ch',
+  'use-as-dictionary',
+  'set-login',
+  'www-authenticate',
   'x-sendfile',
-] as const
+  'x-litespeed-location',
+  'x-reproxy-url',
+]
+
+const NEVER_RETURNED: ReadonlySet<string> = new Set([...SET_BY_US, ...BEYOND_THE_API])
+/** For the cross-origin rule, and commands to nginx and to Envoy. */
+const NEVER_RETURNED_PREFIXES = /^(?:access-control|x-accel|x-envoy)-/
+
+/** Withheld from clients unless the API allows them: their effect stays within the addresses of the API. */
+export const ALLOWABLE_RESPONSE_HEADERS = ['set-cookie', 'refresh'] as const
+
+/** True for a response header that passes for no API. @param name in lower case */
+export function isNeverReturned(name: string): boolean {
+  return NEVER_RETURNED.has(name) || NEVER_RETURNED_PREFIXES.test(name)
+}
 
 /** @param name in lower case */
 export function isWithheldFromUpstream(name: string): boolean {

@@ -1,9 +1,14 @@
-/** Headers and paths of proxied APIs: withheld or refused by default, allowed for one API by its `passthrough`; nosniff on both planes. */
+/** Headers, paths and documents of proxied APIs: withheld, refused or sandboxed by default, allowed for one API by its `passthrough` or by the operator; nosniff on both planes. */
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PGlite } from '@electric-sql/pglite'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Deployment, deploy, read } from '../fixtures/deployment.ts'
 
+const dataDir = mkdtempSync(join(tmpdir(), 'proxied-hardening-'))
 let gateway: Deployment
 let admin: string
 let upstream: Server
@@ -24,7 +29,22 @@ const HOSTILE_RESPONSE: readonly (readonly [string, string])[] = [
   ['Accept-CH', 'Sec-CH-UA-Full-Version-List'],
   ['X-Accel-Redirect', '/internal/secrets'],
   ['X-Sendfile', '/etc/passwd'],
+  ['X-Accel-Buffering', 'no'],
+  ['X-Accel-Limit-Rate', '1'],
+  ['X-Envoy-Immediate-Health-Check-Fail', 'true'],
+  ['X-LiteSpeed-Location', '/internal'],
+  ['X-Reproxy-URL', 'http://internal.example/'],
+  ['Critical-CH', 'Sec-CH-UA'],
+  ['Use-As-Dictionary', 'match="/*"'],
+  ['Set-Login', 'logged-in'],
+  [
+    'WWW-Authenticate',
+    'Bearer resource_metadata="https://evil.example/.well-known/oauth-protected-resource"',
+  ],
 ]
+/** Those that an API may allow. */
+const ALLOWABLE = ['Set-Cookie', 'Refresh']
+const NEVER_ALLOWED = HOSTILE_RESPONSE.map(([name]) => name).filter(name => !ALLOWABLE.includes(name))
 /** Names of the gateway: what an upstream sends would stand beside ours. */
 const OURS_IN_RESPONSES: readonly (readonly [string, string])[] = [
   ['X-RateLimit-Limit', '1'],
@@ -105,6 +125,11 @@ const PLAIN_PATHS: readonly string[] = [
 beforeAll(async () => {
   upstream = createServer((request, response) => {
     seen.push({ url: request.url!, headers: request.headers })
+    const asked = new URL(request.url!, 'http://up.example').searchParams
+    if (request.url!.startsWith('/base/document')) {
+      for (const [name, value] of asked) if (name !== 'status') response.appendHeader(name, value)
+      return void response.writeHead(Number(asked.get('status') ?? 200)).end('{}')
+    }
     if (request.url === '/base/status-700') response.statusCode = 700
     for (const [name, value] of [...HOSTILE_RESPONSE, ...OURS_IN_RESPONSES]) response.setHeader(name, value)
     response.setHeader('X-Kept', 'yes')
@@ -112,11 +137,12 @@ beforeAll(async () => {
   })
   await new Promise<void>(resolve => upstream.listen(0, '127.0.0.1', resolve))
   // the parser of uWS does not accept a name with `_` at all
-  gateway = await deploy({ HTTP_SERVER: 'node' })
+  gateway = await deploy({ HTTP_SERVER: 'node', DATA_DIR: dataDir, UNSANDBOXED_APIS: '/t/acme/excepted' })
   admin = await gateway.token('demo-admin')
 })
 afterAll(async () => {
   await gateway.stop()
+  rmSync(dataDir, { recursive: true, force: true })
   upstream.closeAllConnections()
   await new Promise(resolve => upstream.close(resolve))
 })
@@ -131,7 +157,11 @@ async function api(method: string, path: string, body?: unknown) {
 }
 
 /** Registers an API of the upstream and waits until the gateway serves it. @returns its path on the gateway and its resource */
-async function register(path: string, passthrough?: object): Promise<{ at: string; resource: string }> {
+async function register(
+  path: string,
+  passthrough?: object,
+  traffic?: object,
+): Promise<{ at: string; resource: string }> {
   const listed = await api('GET', '/tenants')
   expect(listed.status, listed.text).toBe(200)
   const { items } = listed.json as { items: { id: string; name: string }[] }
@@ -142,6 +172,7 @@ async function register(path: string, passthrough?: object): Promise<{ at: strin
     upstream_url: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/base`,
     auth_required: false,
     ...(passthrough === undefined ? {} : { passthrough }),
+    ...(traffic === undefined ? {} : { traffic }),
   })
   expect(created.status, created.text).toBe(201)
   await vi.waitUntil(async () => (await fetch(`${gateway.url}/t/acme${path}`)).status === 200, 10_000)
@@ -237,7 +268,7 @@ describe('passthrough', () => {
   it('allows the named headers and lenient paths for one API', async () => {
     const { at } = await register('/lenient', {
       request_headers: ['x-http-method-override', 'my_name', 'via'],
-      response_headers: ['clear-site-data', 'set-cookie'],
+      response_headers: ['refresh', 'set-cookie'],
       paths: 'lenient',
     })
     const { status, headers } = await send(`${at}/..;/a%252e`, [
@@ -255,7 +286,7 @@ describe('passthrough', () => {
     })
     expect(seen.at(-1)!.headers['x-original-url']).toBeUndefined()
     const names = headers.map(([name]) => name)
-    expect(names).toContain('clear-site-data')
+    expect(names).toContain('refresh')
     expect(names).not.toContain('alt-svc')
   })
 
@@ -277,6 +308,7 @@ describe('passthrough', () => {
   })
 
   it.each([
+    ...NEVER_ALLOWED.map(name => ({ response_headers: [name.toLowerCase()] })),
     { request_headers: ['authorization'] },
     { request_headers: ['x-forwarded-for'] },
     { request_headers: ['x_tenant_id'] },
@@ -303,6 +335,131 @@ describe('passthrough', () => {
     for (const name of ['Api', 'NewApi', 'ApiPatch'])
       expect(document.json.components.schemas[name].properties.passthrough, name).toBeDefined()
   })
+})
+
+describe('rules of traffic', () => {
+  it.each(NEVER_ALLOWED)('cannot set %s', async name => {
+    const { items } = (await api('GET', '/tenants')).json as { items: { id: string }[] }
+    const refused = await api('POST', `/tenants/${items[0]!.id}/apis`, {
+      name: 'x',
+      path: '/x',
+      upstream_url: 'http://127.0.0.1:1',
+      traffic: { response_headers: { set: { [name.toLowerCase()]: 'x' } } },
+    })
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining(name.toLowerCase())])
+  })
+})
+
+describe('a document of a proxied API', () => {
+  const SANDBOX = ['content-security-policy', 'sandbox']
+  const policiesOf = ({ headers }: Awaited<ReturnType<typeof send>>) =>
+    headers.filter(([name]) => name === 'content-security-policy').map(([, value]) => value)
+  let at: string
+  beforeAll(async () => {
+    at = `${(await register('/documents')).at}/document`
+  })
+
+  it.each([
+    'text/html',
+    'TEXT/HTML; charset=utf-8',
+    'application/xhtml+xml',
+    'image/svg+xml',
+    'text/xml',
+    'application/xml;x=y',
+    'application/atom+xml',
+    'text/xsl',
+    'application/json, text/html',
+    'multipart/x-mixed-replace; boundary=x',
+  ])('of type %s is sandboxed', async type => {
+    expect((await send(`${at}?content-type=${encodeURIComponent(type)}`)).headers).toContainEqual(SANDBOX)
+  })
+
+  it.each([
+    'content-type=application/json',
+    'content-type=text/plain',
+    'content-type=application/pdf',
+    'content-type=image/png',
+    'content-type=application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+  ])('is left as it is with %s, which shows no script', async query => {
+    expect(policiesOf(await send(`${at}?${query}`))).toEqual([])
+  })
+
+  it.each([
+    ['two types', 'content-type=application/json&content-type=text/html'],
+    ['no type', 'etag=%22a%22'],
+    // a browser keeps the type of the stored document, and takes the new policy
+    ['confirmed by 304', 'status=304&content-type=application/json'],
+  ])('is sandboxed with %s', async (_, query) => {
+    expect(policiesOf(await send(`${at}?${query}`))).toContain('sandbox')
+  })
+
+  it('keeps its own policy beside the sandbox, which it cannot loosen', async () => {
+    const own = "sandbox allow-scripts allow-same-origin; default-src 'self'"
+    const response = await send(
+      `${at}?content-type=text/html&content-security-policy=${encodeURIComponent(own)}`,
+    )
+    expect(policiesOf(response)).toEqual([own, 'sandbox'])
+  })
+
+  it('is sandboxed where rules of the API give the type, or take it away', async () => {
+    const rules = { set: { 'content-type': 'text/html' }, remove: ['content-security-policy'] }
+    const { at: typed } = await register('/typed', undefined, { response_headers: rules })
+    expect(policiesOf(await send(`${typed}/document?content-type=application/json`))).toEqual(['sandbox'])
+    const untyping = { response_headers: { set: {}, remove: ['content-type'] } }
+    const { at: untyped } = await register('/untyped', undefined, untyping)
+    expect(policiesOf(await send(`${untyped}/document?content-type=application/json`))).toEqual(['sandbox'])
+  })
+
+  it('is sandboxed from the cache too, also as 304', async () => {
+    const cache = { scope: 'public', default_age_secs: 60 }
+    const { at: cached } = await register('/cached', undefined, { cache })
+    const target = `${cached}/document?content-type=text/html&etag=%22a%22`
+    await send(target)
+    for (const headers of [[], [['If-None-Match', '"a"']]] as const) {
+      const response = await send(target, headers)
+      expect(response.headers).toContainEqual(['cache-status', expect.stringContaining('hit')])
+      expect(policiesOf(response)).toEqual(['sandbox'])
+    }
+  })
+
+  it('is free where the operator excepts its API, and nowhere else', async () => {
+    const { at: excepted } = await register('/excepted')
+    expect(policiesOf(await send(`${excepted}/document?content-type=text/html`))).toEqual([])
+    const { at: longer } = await register('/excepted2')
+    expect(policiesOf(await send(`${longer}/document?content-type=text/html`))).toEqual(['sandbox'])
+  })
+})
+
+const SETTING = { response_headers: { set: { 'x-old': '1', 'x-kept': 'set' } } }
+
+it('serves an API that an older version stored, without what it must not allow or set any more', async () => {
+  const { at, resource } = await register('/stored', { response_headers: ['refresh'] }, SETTING)
+  await gateway.stop()
+  const database = await PGlite.create(join(dataDir, 'postgres'))
+  const passthrough = { requestHeaders: [], responseHeaders: ['refresh', 'clear-site-data'], paths: 'strict' }
+  await database.query(
+    `update apis set passthrough = $1, traffic = replace(traffic::text, 'x-old', 'x-accel-redirect')::jsonb
+    where path = '/stored'`,
+    [JSON.stringify(passthrough)],
+  )
+  await database.close()
+  gateway = await deploy({ HTTP_SERVER: 'node', DATA_DIR: dataDir })
+  admin = await gateway.token('demo-admin')
+  await vi.waitUntil(async () => (await send(at)).status === 200, 10_000)
+  const { headers } = await send(at)
+  expect(headers).toContainEqual(['x-kept', 'set'])
+  const names = headers.map(([name]) => name)
+  expect(names).toContain('refresh')
+  for (const name of ['clear-site-data', 'x-accel-redirect', 'x-old']) expect(names).not.toContain(name)
+  // a change of another field leaves it; writing it again is refused
+  expect((await api('PATCH', resource, { description: 'x' })).status).toBe(200)
+  const read = (await api('GET', resource)).json
+  const refused = await api('PATCH', resource, { passthrough: read.passthrough })
+  expect([refused.status, refused.text]).toEqual([
+    400,
+    expect.stringContaining('passthrough.response_headers'),
+  ])
+  expect(refused.text).toContain('Remove the other headers')
 })
 
 it('sends nosniff with responses of both planes', async () => {

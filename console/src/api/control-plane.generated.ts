@@ -1630,7 +1630,7 @@ export interface components {
              * @description Response headers that the gateway returns; otherwise it removes them.
              * @default []
              */
-            response_headers: ("set-cookie" | "service-worker-allowed" | "clear-site-data" | "alt-svc" | "strict-transport-security" | "public-key-pins" | "public-key-pins-report-only" | "expect-ct" | "refresh" | "nel" | "report-to" | "accept-ch" | "x-accel-redirect" | "x-sendfile")[];
+            response_headers: ("set-cookie" | "refresh")[];
         };
         Plan: {
             /** @description Maximum number of requests of a consumer in flight at once; 0: no limit. */

@@ -2,13 +2,13 @@
 
 import { BoundedMap } from '../../base/async/bounded-map.ts'
 import {
+  ALLOWABLE_RESPONSE_HEADERS,
+  isNeverReturned,
   isWithheldFromUpstream,
   NEVER_FORWARDED,
-  NEVER_RETURNED,
-  WITHHELD_FROM_CLIENTS,
 } from '../../model/passthrough.ts'
 import type { HeaderRules } from '../../model/schema/traffic.ts'
-import type { EgressHeaders } from '../../net/egress/egress.ts'
+import type { EgressStreamResponse } from '../../net/egress/egress.ts'
 import { byteString } from '../../net/server/byte-string.ts'
 import type { Call } from '../http/call.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
@@ -23,7 +23,19 @@ export interface Forwarding {
   readonly isTrusted: (address: string) => boolean
 }
 
-const WITHHELD: ReadonlySet<string> = new Set(WITHHELD_FROM_CLIENTS)
+const MAX_CACHED_CHARS = 256
+
+/** Caches what is made of texts that repeat, of which upstreams send few. */
+function cacheByText<Made>(maxTexts: number, make: (text: string) => Made): (text: string) => Made {
+  const known = new BoundedMap<string, Made>(maxTexts)
+  return text => {
+    const found = known.get(text)
+    if (found !== undefined) return found
+    const made = make(text)
+    if (text.length <= MAX_CACHED_CHARS) known.set(text, made)
+    return made
+  }
+}
 
 /**
  * The origin that the upstream receives. Where responses are cached it is the gateway's own, since the upstream may build its response from it
@@ -94,26 +106,48 @@ export function forwardedHeaders(
 
 /**
  * Headers of the upstream's response that reach the client; ids, length and the cross-origin rule are set by us (`proxiedCors`), and what
- * would have an effect on the whole origin only passes where the API allows it.
+ * would have an effect on the whole origin never passes.
+ * @param unsandboxed prefixes of the APIs whose documents may run scripts in the origin of the gateway
  */
 export function returnedHeaders(
-  headers: EgressHeaders,
+  { status, headers }: EgressStreamResponse,
   { prefix, passthrough, notices, traffic }: CompiledApi,
+  unsandboxed: ReadonlySet<string>,
 ): string[] {
   const named = connectionNames(headers.get('connection'))
   const isOurs = (name: string) =>
     (name === 'deprecation' || name === 'sunset') && notices?.includes(name) === true
   const kept: string[] = []
   for (let at = 0; at < headers.raw.length; at += 2) {
-    const name = headers.raw[at]!.toLowerCase()
-    if (NEVER_RETURNED.has(name) || named.has(name) || name.startsWith('access-control-')) continue
-    if (isOurs(name) || isRuled(traffic?.responseHeaders, name)) continue
-    if (WITHHELD.has(name) && !passthrough?.responseHeaders.some(allowed => allowed === name)) continue
+    const name = returnedName(headers.raw[at]!)
+    if (name === '' || named.has(name) || isOurs(name) || isRuled(traffic?.responseHeaders, name)) continue
+    if (ALLOWABLE.includes(name) && !passthrough?.responseHeaders.some(allowed => allowed === name)) continue
     const value = headers.raw[at + 1]!
     kept.push(name, name === 'set-cookie' ? cookieWithin(prefix, value) : value)
   }
-  if (traffic !== undefined) kept.push(...Object.entries(traffic.responseHeaders.set).flat())
+  if (traffic !== undefined)
+    for (const [name, value] of Object.entries(traffic.responseHeaders.set)) {
+      // an API that an older version stored may set a header that no API may set now
+      if (returnedName(name) !== '') kept.push(name, value)
+    }
+  if (mayBeDocument(status, kept) && !unsandboxed.has(prefix)) kept.push('content-security-policy', 'sandbox')
   return kept
+}
+
+/** Types that browsers show as documents, in which scripts can run; a list of types counts as its most dangerous one. */
+const isOfDocument = cacheByText(64, type => /\b(?:html|xml|xsl)\b|multipart\//i.test(type))
+
+/** False only where no browser makes a document with scripts of the response. */
+function mayBeDocument(status: number, headers: readonly string[]): boolean {
+  // its headers replace those of the stored document, and may keep its type (RFC 9111 §3.2)
+  if (status === 304) return true
+  let isTyped = false
+  for (let at = 0; at < headers.length; at += 2) {
+    if (headers[at] !== 'content-type') continue
+    if (isOfDocument(headers[at + 1]!)) return true
+    isTyped = true
+  }
+  return !isTyped
 }
 
 /** True for a header that the API removes or replaces. */
@@ -127,21 +161,22 @@ function cookieWithin(prefix: string, cookie: string): string {
   return [pair, ...attributes.filter(one => !/^(?:domain|path)\b/i.test(one)), `Path=${prefix}`].join('; ')
 }
 
-/** By the value of `Connection`, of which there are few. */
-const namesOfConnection = new BoundedMap<string, ReadonlySet<string>>(64)
-const MAX_CACHED_VALUE = 256
-
 /** `Connection` may name further headers of this connection only. */
-function connectionNames(value: string): ReadonlySet<string> {
-  const known = namesOfConnection.get(value)
-  if (known !== undefined) return known
-  const names = new Set(
-    value
-      .toLowerCase()
-      .split(',')
-      .map(name => name.trim()),
-  )
-  if (value.length > MAX_CACHED_VALUE) return names
-  namesOfConnection.set(value, names)
-  return names
-}
+const connectionNames = cacheByText(
+  64,
+  (value): ReadonlySet<string> =>
+    new Set(
+      value
+        .toLowerCase()
+        .split(',')
+        .map(name => name.trim()),
+    ),
+)
+
+/** The name in lower case of a header of a response; '' for one that passes for no API. */
+const returnedName = cacheByText(256, raw => {
+  const name = raw.toLowerCase()
+  return isNeverReturned(name) ? '' : name
+})
+
+const ALLOWABLE: readonly string[] = ALLOWABLE_RESPONSE_HEADERS

@@ -31,6 +31,8 @@ export interface ProxyOptions {
   /** A short response that has arrived is sent whole; false: piece by piece as any other, for comparison. */
   readonly wholeResponses: boolean
   readonly isTrusted: Forwarding['isTrusted']
+  /** Prefixes of APIs whose documents may run scripts in the origin of the gateway. */
+  readonly unsandboxed: ReadonlySet<string>
 }
 
 export class ApiProxy {
@@ -39,12 +41,18 @@ export class ApiProxy {
   readonly #wholeResponses: boolean
   readonly #rest: RestTools
   readonly #forwarding: Forwarding
+  readonly #unsandboxed: ProxyOptions['unsandboxed']
 
-  constructor(parts: GatewayParts, { load, wholeResponses, isTrusted }: ProxyOptions, rest: RestTools) {
+  constructor(
+    parts: GatewayParts,
+    { load, wholeResponses, isTrusted, unsandboxed }: ProxyOptions,
+    rest: RestTools,
+  ) {
     this.load = load
     this.#parts = parts
     this.#wholeResponses = wholeResponses
     this.#rest = rest
+    this.#unsandboxed = unsandboxed
     const { protocol, host } = new URL(parts.url)
     this.#forwarding = { scheme: protocol.slice(0, -1), host, isTrusted }
   }
@@ -86,10 +94,11 @@ export class ApiProxy {
     call: Call,
     exchange: Exchange,
     api: CompiledApi,
-    { status, headers, body }: EgressStreamResponse,
+    received: EgressStreamResponse,
   ): SendEnd | Promise<SendEnd | undefined> {
+    const { status, headers, body } = received
     call.corsHeaders = proxiedCors(call.corsHeaders, headers)
-    const own = joinedHeaders(returnedHeaders(headers, api), callHeaders(exchange))
+    const own = joinedHeaders(returnedHeaders(received, api, this.#unsandboxed), callHeaders(exchange))
     const declared = headers.get('content-length')
     const length = /^\d{1,15}$/.test(declared) ? Number(declared) : undefined
     // the head of a short response waits for the body and is sent with it; one with timings reports what is known now

@@ -1,5 +1,5 @@
 /** Headers and paths that an API allows beyond the defaults. */
-import { mayAllowRequestHeader, WITHHELD_FROM_CLIENTS } from '../passthrough.ts'
+import { ALLOWABLE_RESPONSE_HEADERS, mayAllowRequestHeader } from '../passthrough.ts'
 import { headerName, word } from './fields.ts'
 import type { ServedOf } from './served.ts'
 import { z } from './zod.ts'
@@ -22,7 +22,12 @@ export const passthrough = z
         example: ['x-http-method-override'],
       }),
     response_headers: z
-      .array(word(WITHHELD_FROM_CLIENTS))
+      .array(
+        z.enum(
+          ALLOWABLE_RESPONSE_HEADERS,
+          `cannot be allowed: only the effect of ${ALLOWABLE_RESPONSE_HEADERS.join(' and ')} stays within the addresses of the API. Remove the other headers.`,
+        ),
+      )
       .max(MAX_HEADERS, `must have at most ${MAX_HEADERS} headers.`)
       .default([])
       .openapi({ description: 'Response headers that the gateway returns; otherwise it removes them.' }),

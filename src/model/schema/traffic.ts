@@ -1,9 +1,9 @@
 /** The rules of an API for its calls. */
 import {
+  ALLOWABLE_RESPONSE_HEADERS,
+  isNeverReturned,
   isWithheldFromUpstream,
   NEVER_FORWARDED,
-  NEVER_RETURNED,
-  WITHHELD_FROM_CLIENTS,
 } from '../passthrough.ts'
 import { cache } from './cache.ts'
 import { cors } from './cors.ts'
@@ -25,10 +25,8 @@ function maySetRequestHeader(name: string): boolean {
 
 /** True for a header of responses that an API may set. @param name in lower case */
 function maySetResponseHeader(name: string): boolean {
-  const isWithheld = (WITHHELD_FROM_CLIENTS as readonly string[]).includes(name)
-  return (
-    !NEVER_RETURNED.has(name) && !isWithheld && !OF_THE_BODY.has(name) && !name.startsWith('access-control-')
-  )
+  const isWithheld = (ALLOWABLE_RESPONSE_HEADERS as readonly string[]).includes(name)
+  return !isNeverReturned(name) && !isWithheld && !OF_THE_BODY.has(name)
 }
 
 /** @param mayChange says which names an API may set and remove */

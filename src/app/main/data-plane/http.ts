@@ -85,6 +85,7 @@ export function openHttp(parts: HttpParts): OpenHttp {
         },
         wholeResponses: settings.fastPath,
         isTrusted: trustOf(settings.sse.trustedProxies),
+        unsandboxed: new Set(settings.pages.unsandboxedApis),
       },
       rest,
     ),
