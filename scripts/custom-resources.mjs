@@ -10,6 +10,7 @@ const GROUP = 'toolgate.dev'
 const isObject = value => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const text = { type: 'string' }
+const textOrNull = { ...text, nullable: true }
 const texts = { type: 'array', items: text }
 const count = { type: 'integer', minimum: 0 }
 const moment = { type: 'string', format: 'date-time' }
@@ -56,6 +57,20 @@ const DEFINITIONS = [
       specHash: text,
       lastError: text,
       breakingChanges: texts,
+      pendingDefinitions: {
+        type: 'object',
+        properties: {
+          specHash: text,
+          more: count,
+          changes: {
+            type: 'array',
+            items: {
+              type: 'object',
+              properties: { tool: text, field: text, before: textOrNull, after: textOrNull },
+            },
+          },
+        },
+      },
     },
   },
   {

@@ -124,7 +124,7 @@ function isSame(a: readonly ToolSet[], b: readonly ToolSet[]): boolean {
 }
 
 function toolSetOf(api: McpApiShare, tenant: string): ToolSet {
-  const { id, name, upstreamUrl, toolPrefix, traffic, mcp } = api
+  const { id, name, upstreamUrl, toolPrefix, traffic, mcp, trusted, acceptedSpecHash } = api
   const { header } = mcp.authentication
   return {
     name: id,
@@ -135,6 +135,7 @@ function toolSetOf(api: McpApiShare, tenant: string): ToolSet {
       url: upstreamUrl,
       transport: mcp.transport,
       session: mcp.session,
+      ...(trusted === undefined ? {} : { trusted }),
       headers: {},
       ...(typeof header === 'string' ? { keyHeader: header } : {}),
       refreshIntervalMs: DEFAULT_MCP_REFRESH_MS,
@@ -149,6 +150,7 @@ function toolSetOf(api: McpApiShare, tenant: string): ToolSet {
     naming: { prefix: toolPrefix, suffix: '', useOperationId: true },
     enabled: true,
     apiId: id,
+    ...(acceptedSpecHash === undefined ? {} : { acceptedSpecHash }),
   }
 }
 

@@ -9,7 +9,7 @@ import type { DefinitionStore } from './sync/definition-store.ts'
 import { nextRecord } from './sync/definitions.ts'
 import { keyOf, type ResourceName } from './sync/resource-key.ts'
 import { NameTable, serveTools } from './sync/served-tools.ts'
-import { PENDING, toolSetStatus } from './sync/status.ts'
+import { PENDING, toolSetStatus, waitingTools } from './sync/status.ts'
 import { ToolBook } from './sync/tool-book.ts'
 import {
   type CompiledTools,
@@ -308,9 +308,18 @@ export class Reconciler {
       toolFaults,
       changed: entry.record?.changed ?? [],
       breaking: entry.record?.breaking ?? [],
+      pending: entry.sync?.pending,
     } as const
     const status = toolSetStatus(input, entry.status, this.#parts.now())
     if (JSON.stringify(status) === JSON.stringify(entry.status)) return
+    const { pendingDefinitions: pending } = status
+    if (pending !== undefined && pending.specHash !== entry.status.pendingDefinitions?.specHash) {
+      const { namespace, name } = entry
+      this.#parts.log.warn(
+        { namespace, tool_set: name, spec_hash: pending.specHash, tools: waitingTools(pending) },
+        'an MCP server changed the definitions of its tools; the accepted definitions are served until the change is accepted',
+      )
+    }
     entry.status = status
     this.#write(entry)
   }

@@ -64,7 +64,11 @@ const mcpApiShare = apiShare.extend({
   name: text,
   /** In front of the names of its tools. */
   toolPrefix: text,
-  mcp: servedForm(mcpUpstream),
+  mcp: servedForm(mcpUpstream.omit({ trusted: true })),
+  /** True: changed definitions of its tools are served at once; absent: they wait. */
+  trusted: z.literal(true).optional(),
+  /** Hash of the list of its definitions that was accepted last; absent: none. */
+  acceptedSpecHash: text.optional(),
 })
 export type McpApiShare = ModelOf<typeof mcpApiShare>
 

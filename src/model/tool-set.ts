@@ -1,4 +1,5 @@
 /** A ToolSet as plain data, its defaults and status, and the tenant of a namespace. */
+import type { PendingDefinitions } from './pending-definitions.ts'
 import type { AuthenticationType, OAuthClient, TaskSupport, ToolRateLimit } from './tool.ts'
 import type { UpstreamTransport } from './upstream-transport.ts'
 
@@ -28,6 +29,8 @@ export interface McpSource {
   /** `per-caller`: a session of the server is used for one caller only. */
   readonly session: 'per-caller' | 'shared'
   readonly refreshIntervalMs: number
+  /** Changed definitions of its tools are served without an acceptance. */
+  readonly trusted?: true
   /** The lists that are taken over. */
   readonly features: readonly ('tools' | 'resources' | 'prompts')[]
 }
@@ -134,7 +137,7 @@ export interface ToolSet {
   readonly enabled: boolean
   /** Control-plane API the tools belong to. */
   readonly apiId?: string
-  /** Annotation `<api_group>/accepted-spec-hash`: the operator has looked at what this document changed. */
+  /** Annotation `<api_group>/accepted-spec-hash`: the operator has looked at what this document changed. Of an MCP server: what its owner accepts. */
   readonly acceptedSpecHash?: string
 }
 
@@ -162,6 +165,8 @@ export interface ToolSetStatus {
   readonly conditions: readonly Condition[]
   /** What callers of the tools before the last change would stumble over; absent when nothing. */
   readonly breakingChanges?: readonly string[]
+  /** What an MCP server announces and is not served before it is accepted; absent: nothing. */
+  readonly pendingDefinitions?: PendingDefinitions
 }
 
 /** Tenant whose callers see a namespace; null = all callers; undefined = no caller. */

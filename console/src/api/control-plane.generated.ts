@@ -1260,6 +1260,11 @@ export interface components {
              * @enum {string}
              */
             transport: "auto" | "streamable" | "sse";
+            /**
+             * @description true: changed descriptions, arguments and hints of its tools are served at once; false: they wait until an administrator of the tenant accepts them.
+             * @default false
+             */
+            trusted: boolean;
         };
         Metrics: {
             metrics: components["schemas"]["MetricsRow"][];

@@ -11,7 +11,7 @@ export const CLIENT_NAME_LENGTH = 48
 const HASH_LENGTH = 8
 
 /** `[A-Za-z0-9_.-]`; runs of other characters become one `_`, and are removed at both ends. */
-function cleanName(name: string): string {
+export function cleanName(name: string): string {
   return name
     .normalize('NFKD')
     .replace(/\p{M}+/gu, '')

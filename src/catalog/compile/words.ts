@@ -1,7 +1,7 @@
 /** Cleans and shortens texts for agents, and compares a title with a name. */
 
 /** Controls except tab and line feed; bidi, zero-width, tag and other format characters; default-ignorable characters; lone surrogates. */
-const INVISIBLE =
+export const INVISIBLE =
   /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Cs}\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/gu
 
 export const MAX_TOOL_DESCRIPTION = 2048

@@ -303,7 +303,14 @@ const ABSENT_OF_VIEW = { lastError: null, leftOut: null, tokenBudget: null }
 
 /** A merge patch removes a field only when it is null. */
 function withoutAbsent(status: object): object {
-  return { lastError: null, lastSyncedAt: null, specHash: null, breakingChanges: null, ...status }
+  return {
+    lastError: null,
+    lastSyncedAt: null,
+    specHash: null,
+    breakingChanges: null,
+    pendingDefinitions: null,
+    ...status,
+  }
 }
 
 function ownerOf({ metadata }: KubeObject): string {

@@ -26,6 +26,7 @@ import { isSelected, type Selectable, unmatchedEntries } from '../compile/select
 import { SkippedOperation } from '../compile/skipped.ts'
 import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 import { mirroredHeaderFault } from '../resource/mirrored-headers.ts'
+import { hintsOf, tagsOf } from './hints.ts'
 import { cleanSchema, mirroredArguments } from './server-schema.ts'
 
 export type McpToolSet = ToolSet & { readonly source: McpSource }
@@ -44,12 +45,7 @@ interface Listed extends Selectable {
 
 /** Member of the document → kind of its entries, and the field that identifies one. */
 const LISTS = { tools: { kind: 'tool', id: 'name' }, ...FEATURE_LISTS } as const
-const READ_ONLY: Dict = {
-  readOnlyHint: true,
-  destructiveHint: false,
-  idempotentHint: true,
-  openWorldHint: true,
-}
+const READ_ONLY = hintsOf({ annotations: { readOnlyHint: true } })
 const ACCEPT = 'application/json, text/event-stream'
 
 /**
@@ -127,25 +123,8 @@ function namesOf(entries: readonly Listed[], limit: number | undefined): string[
   return entries.map(entry => unique.get(entry) ?? entry.name)
 }
 
-/** Not part of MCP: FastMCP writes them into `_meta`. */
-function tagsOf(tool: Dict): string[] {
-  const meta = own(tool, '_meta')
-  if (!isObject(meta)) return []
-  const groups = [own(meta, 'fastmcp'), own(meta, '_fastmcp'), meta].filter(isObject)
-  return [...new Set(groups.flatMap(group => strings(own(group, 'tags'))))]
-}
-
-/** Absent hints have the defaults of MCP ("ToolAnnotations"). */
-function hintsOf(tool: Dict): Dict {
-  const given = own(tool, 'annotations')
-  const defaults = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true }
-  const hints = { ...defaults, ...(isObject(given) ? given : undefined) }
-  // the two others say how a tool writes (MCP, ToolAnnotations)
-  return hints.readOnlyHint === true ? { ...hints, destructiveHint: false, idempotentHint: true } : hints
-}
-
 function hasHints({ kind, tool }: Listed, wanted: Dict = {}): boolean {
-  const hints = kind === 'tool' ? hintsOf(tool) : READ_ONLY
+  const hints: Dict = kind === 'tool' ? hintsOf(tool) : READ_ONLY
   return Object.entries(wanted).every(([hint, value]) => hints[hint] === value)
 }
 
@@ -256,19 +235,17 @@ function checkedSchema(schema: unknown, which: string): JsonSchema {
 
 function annotationsOf(tool: Dict, title: string): { annotations: ToolAnnotations; destructive: boolean } {
   const given = own(tool, 'annotations')
-  const hints = hintsOf(tool)
-  const readOnlyHint = hints.readOnlyHint === true
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = hintsOf(tool)
   const isSaid = isObject(given) && typeof own(given, 'destructiveHint') === 'boolean'
-  const destructive = hints.destructiveHint !== false
   return {
     annotations: {
       ...(title === '' ? {} : { title }),
       readOnlyHint,
-      ...(readOnlyHint || isSaid ? { destructiveHint: destructive } : {}),
-      idempotentHint: hints.idempotentHint === true,
-      openWorldHint: hints.openWorldHint !== false,
+      ...(readOnlyHint || isSaid ? { destructiveHint } : {}),
+      idempotentHint,
+      openWorldHint,
     },
-    destructive,
+    destructive: destructiveHint,
   }
 }
 

@@ -1,7 +1,6 @@
 /** Reads the lists of an MCP server with the connection and token this needs, and reports when they may have changed. */
 
 import { Backoff } from '../../base/async/backoff.ts'
-import { writeJson } from '../../base/json/exact-number.ts'
 import { VERSION } from '../../base/version.ts'
 import { serverAddress } from '../../mcp/client/address.ts'
 import { type Connected, connect } from '../../mcp/client/connect.ts'
@@ -14,7 +13,7 @@ import { httpOnly } from '../../net/egress/http-only.ts'
 import { BackendTokens } from '../../net/egress/oauth/backend-tokens.ts'
 import { DocumentError } from '../compile/document.ts'
 import { authenticationOf, type McpToolSet } from './compile-listing.ts'
-import { readLists, reportsChanges } from './read-lists.ts'
+import { readLists, reportsChanges, type ServerLists } from './read-lists.ts'
 
 const LIST_CHANGES: ReadonlySet<string> = new Set(
   ['tools', 'resources', 'prompts'].map(list => `notifications/${list}/list_changed`),
@@ -49,10 +48,10 @@ export class ServerListing {
   }
 
   /**
-   * @returns JSON of `ServerLists`, each list in the order of its names
+   * @returns each list in the order of its names
    * @throws DocumentError with the reason
    */
-  async read(toolSet: McpToolSet, credential: BoundSecret | undefined): Promise<Uint8Array> {
+  async read(toolSet: McpToolSet, credential: BoundSecret | undefined): Promise<ServerLists> {
     const { source } = toolSet
     const headers = Object.entries(source.headers).flat()
     const authentication = listingAuthentication(authenticationOf(toolSet, credential))
@@ -88,7 +87,7 @@ export class ServerListing {
       await this.#keep(connected, source.features)
     }
     if (lists === undefined || 'kind' in lists) throw new DocumentError(reasonOf(lists!))
-    return Buffer.from(writeJson(lists))
+    return lists
   }
 
   /** @throws DocumentError when the authorization server issues no token */

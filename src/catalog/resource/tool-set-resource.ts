@@ -161,7 +161,16 @@ function toToolSet(meta: ResourceMeta, spec: ToolSetSpec): ToolSet {
 
 function toSource({ source, openAPISpec }: ToolSetSpec): OpenApiSource | McpSource | undefined {
   if (source !== undefined) {
-    const { url, transport, session, headers = {}, refreshInterval, features, authentication } = source.mcp
+    const {
+      url,
+      transport,
+      session,
+      trusted,
+      headers = {},
+      refreshInterval,
+      features,
+      authentication,
+    } = source.mcp
     return {
       kind: 'mcp',
       url,
@@ -169,6 +178,7 @@ function toSource({ source, openAPISpec }: ToolSetSpec): OpenApiSource | McpSour
       headers,
       ...(authentication?.header === undefined ? {} : { keyHeader: authentication.header }),
       session,
+      ...(trusted ? { trusted } : {}),
       refreshIntervalMs: refreshInterval === undefined ? DEFAULT_MCP_REFRESH_MS : toMs(refreshInterval),
       features: features === undefined ? FEATURES : FEATURES.filter(feature => features.includes(feature)),
     }

@@ -1,5 +1,6 @@
 /** Builds the status of a tool set from the result of a synchronization. Pure: the time is an argument. */
 import { CLIENT_TOOL_LIMITS } from '../../model/client-limits.ts'
+import type { PendingDefinitions } from '../../model/pending-definitions.ts'
 import type { Condition, ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
 import { CLIENT_NAME_LENGTH } from '../compile/names.ts'
@@ -22,6 +23,8 @@ interface StatusInput {
   /** Tools with changes that are not accepted yet, and breaking changes of the last synchronization. */
   readonly changed: readonly string[]
   readonly breaking: readonly string[]
+  /** What waits to be accepted. */
+  readonly pending?: PendingDefinitions | undefined
 }
 
 export const PENDING: ToolSetStatus = Object.freeze({
@@ -43,6 +46,7 @@ export function toolSetStatus(input: StatusInput, previous: ToolSetStatus, nowMs
     ...(specHash === undefined ? {} : { specHash }),
     ...(lastError === undefined ? {} : { lastError }),
     ...(input.breaking.length === 0 ? {} : { breakingChanges: input.breaking }),
+    ...(input.pending === undefined ? {} : { pendingDefinitions: input.pending }),
     conditions: conditionsOf(input).map(condition => stampCondition(condition, previous.conditions, now)),
   }
 }
@@ -179,8 +183,15 @@ function someOf(entries: readonly string[], more = 0): string {
 }
 
 /** The condition stays True until the operator accepts the changed document. */
-function changedCondition({ changed, specHash }: StatusInput): Bare {
+function changedCondition({ changed, specHash, pending }: StatusInput): Bare {
   const type = 'DefinitionChanged'
+  if (pending !== undefined)
+    return {
+      type,
+      status: 'True',
+      reason: 'WaitsForAcceptance',
+      message: `changed definitions that are not served: ${waitingTools(pending)}; ${acceptWith(pending.specHash)}`,
+    }
   if (changed.length === 0) {
     return {
       type,
@@ -191,13 +202,21 @@ function changedCondition({ changed, specHash }: StatusInput): Bare {
   }
   const named = changed.slice(0, MAX_NAMED).join(', ')
   const rest = changed.length > MAX_NAMED ? ` and ${changed.length - MAX_NAMED} more` : ''
-  const fix = `to accept the changes, set the annotation <API group>/accepted-spec-hash on the ToolSet to ${specHash ?? 'the specHash'}`
   return {
     type,
     status: 'True',
     reason: 'MeaningChanged',
-    message: `tools whose description or annotations changed: ${named}${rest}; ${fix}`,
+    message: `tools whose description or annotations changed: ${named}${rest}; ${acceptWith(specHash)}`,
   }
+}
+
+function acceptWith(hash = 'the specHash'): string {
+  return `to accept the changes, set the annotation <API group>/accepted-spec-hash on the ToolSet to ${hash}`
+}
+
+/** Names of the tools whose definitions wait. */
+export function waitingTools({ changes, more }: PendingDefinitions): string {
+  return someOf([...new Set(changes.map(({ tool }) => tool))], more)
 }
 
 function stampCondition(condition: Bare, previous: readonly Condition[], now: string): Condition {

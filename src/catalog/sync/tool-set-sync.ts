@@ -1,10 +1,13 @@
 /** Synchronizes a tool set: obtains its document or MCP lists, compiles them, stores remote ones and schedules runs. */
 
 import { backoffMs } from '../../base/async/backoff.ts'
+import { readJson, writeJson } from '../../base/json/exact-number.ts'
 import { type BoundSecret, bindingFault } from '../../model/bound-secret.ts'
+import type { PendingDefinitions } from '../../model/pending-definitions.ts'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
 import type { Egress } from '../../net/egress/egress.ts'
 import { authenticationOf, isMcpToolSet, type McpToolSet } from '../mcp/compile-listing.ts'
+import { type AcceptedTools, holdChanges } from '../mcp/hold-changes.ts'
 import { ServerListing } from '../mcp/server-listing.ts'
 import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts'
 import type { DocumentStore, StoredDocument, StoredFile } from './document-store.ts'
@@ -67,6 +70,10 @@ export class ToolSetSync {
   #listing: ServerListing | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0
+  /** What an MCP server announces and its owner has not accepted; undefined: nothing. */
+  pending: PendingDefinitions | undefined
+  /** The last list of an MCP server, while it could not be stored. */
+  #unstored: StoredDocument | undefined
   /** A referenced file could not be read. */
   #incomplete = false
   /** Addresses of the files that the last local document refers to. */
@@ -149,6 +156,7 @@ export class ToolSetSync {
     if (!toolSet.enabled || !isMcpToolSet(toolSet)) {
       await this.#listing?.close()
       this.#listing = undefined
+      this.pending = undefined
     }
     if (!toolSet.enabled) {
       this.#known = undefined
@@ -221,23 +229,33 @@ export class ToolSetSync {
     return this.#keep(outcome, stored, document)
   }
 
-  /** As for a document with an address: the stored list serves while the server is unavailable. */
+  /**
+   * As for a document with an address: the stored list serves while the server is unavailable. It is also what later lists are compared
+   * with. The first list of an address is accepted with the ToolSet or API that names the address.
+   */
   async #fromServer(toolSet: McpToolSet, local: LocalInputs): Promise<SyncOutcome> {
     const { documents, egress } = this.#parts
     const { namespace, name, source } = toolSet
     this.#listing ??= new ServerListing(egress, () => void this.sync())
-    const stored = await documents.read(namespace, name, source.url)
+    const unstored = this.#unstored?.url === source.url ? this.#unstored : undefined
+    const stored = unstored ?? (await documents.read(namespace, name, source.url))
     let outcome: Linked
-    let copy: Uint8Array
+    let document: StoredDocument
     try {
-      const bytes = await this.#listing.read(toolSet, local.credential)
-      copy = Uint8Array.from(bytes)
+      const sent = await this.#listing.read(toolSet, local.credential)
+      const accepted = stored === undefined || source.trusted === true ? undefined : acceptedTools(stored)
+      const { served, removed, pending } = holdChanges(sent, accepted, toolSet.acceptedSpecHash)
+      const bytes = Buffer.from(writeJson(served))
+      document = { url: source.url, etag: undefined, bytes: Uint8Array.from(bytes), files: filesOf(removed) }
       outcome = await this.#compile(bytes, new FileLoader(noFiles('listing')), local)
+      this.pending = pending
     } catch (error) {
       return this.#fallback({ kind: 'fault', message: messageOf(error) }, stored, local)
     }
     if (outcome.kind === 'fault') return this.#fallback(outcome, stored, local)
-    return this.#keep(outcome, stored, { url: source.url, etag: undefined, bytes: copy, files: new Map() })
+    const kept = await this.#keep(outcome, stored, document)
+    this.#unstored = kept.kind === 'fault' ? document : undefined
+    return kept
   }
 
   /** Stores what was compiled. A full disk is a fault, which is retried, but not a reason to serve other tools. */
@@ -321,6 +339,23 @@ export class ToolSetSync {
 function requireBound(toolSet: McpToolSet, credential: BoundSecret | undefined): void {
   const fault = bindingFault(authenticationOf(toolSet, credential), toolSet.source.url)
   if (fault !== undefined) throw new Error(fault)
+}
+
+const REMOVED = 'removed'
+
+function acceptedTools({ bytes, files }: StoredDocument): AcceptedTools {
+  const { tools } = readStored(bytes) as { readonly tools: readonly unknown[] }
+  const removed = files.get(REMOVED)
+  return { served: tools, removed: removed === undefined ? [] : (readStored(removed.bytes) as unknown[]) }
+}
+
+function readStored(bytes: Uint8Array): unknown {
+  return readJson(Buffer.from(bytes).toString('utf8'))
+}
+
+function filesOf(removed: readonly unknown[]): ReadonlyMap<string, StoredFile> {
+  if (removed.length === 0) return new Map()
+  return new Map([[REMOVED, { etag: undefined, bytes: Buffer.from(writeJson(removed)) }]])
 }
 
 function isSame(a: StoredDocument, b: StoredDocument): boolean {

@@ -89,8 +89,15 @@ function apiShare(api: ShareRows['apis'][number]): ApiShare {
 }
 
 function mcpApiShare(api: ShareRows['apis'][number]): McpApiShare {
-  const { name, mcp } = api
-  return { ...apiShare(api), name, toolPrefix: toolPrefixOf(api), mcp: mcp ?? DEFAULT_MCP_UPSTREAM }
+  const { name } = api
+  const { trusted, ...mcp } = api.mcp ?? DEFAULT_MCP_UPSTREAM
+  return {
+    ...apiShare(api),
+    name,
+    toolPrefix: toolPrefixOf(api),
+    mcp,
+    ...(trusted ? { trusted } : {}),
+  }
 }
 
 function deprecationShare({

@@ -63,6 +63,10 @@ export const mcpUpstream = z
     session: word(['per-caller', 'shared']).default('per-caller').openapi({
       description: '`per-caller`: a session of the server is used for one caller only.',
     }),
+    trusted: z.boolean('must be true or false.').default(false).openapi({
+      description:
+        'true: changed descriptions, arguments and hints of its tools are served at once; false: they wait until an administrator of the tenant accepts them.',
+    }),
     authentication: authentication.default(authentication.parse({})),
   })
   .openapi('McpUpstream', {

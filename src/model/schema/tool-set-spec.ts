@@ -64,6 +64,13 @@ const mcpServer = noted(
         fix: 'write a list of one or more of tools, resources, prompts',
       }),
     ),
+    trusted: z._default(
+      flag({
+        description:
+          'true: changed descriptions, arguments and hints of its tools are served at once; false: they wait until they are accepted.',
+      }),
+      false,
+    ),
     refreshInterval,
     headers: z.exactOptional(
       noted(z.record(z.string(), formed(/^[\x20-\x7e]+$/, 1024, HEADER_VALUE)), {

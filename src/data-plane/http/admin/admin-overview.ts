@@ -4,6 +4,7 @@ import { inSlices } from '../../../base/async/slices.ts'
 import { getOrSet } from '../../../base/once-per.ts'
 import { type Summary, shownFigures, shownSummary } from '../../../link/call-summary.ts'
 import { addFigures, type Figures, type Groups, noFigures, SEPARATOR } from '../../../model/call-figures.ts'
+import { wirePending } from '../../../model/pending-definitions.ts'
 import type { Principal } from '../../../model/principal.ts'
 import type { ToolSetStatus } from '../../../model/tool-set.ts'
 import { areConsistent, type ProcessCalls } from '../../calls/process-calls.ts'
@@ -232,6 +233,12 @@ async function sumOfTokens(tools: readonly CompiledTool[]): Promise<number> {
 
 function shownStatus(status: ToolSetStatus | undefined): object | null {
   if (status === undefined) return null
-  const { phase, lastError, lastSyncedAt, conditions } = status
-  return { phase, message: lastError ?? null, last_synced_at: lastSyncedAt ?? null, conditions }
+  const { phase, lastError, lastSyncedAt, conditions, pendingDefinitions: pending } = status
+  return {
+    phase,
+    message: lastError ?? null,
+    last_synced_at: lastSyncedAt ?? null,
+    conditions,
+    ...(pending && { pending_definitions: wirePending(pending) }),
+  }
 }
