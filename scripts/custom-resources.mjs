@@ -62,6 +62,7 @@ const DEFINITIONS = [
         properties: {
           specHash: text,
           more: count,
+          findings: texts,
           changes: {
             type: 'array',
             items: {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { SerialQueue } from '../base/async/serial-queue.ts'
 import type { OnDamage } from '../base/fs/damage.ts'
 import type { ControlShare } from '../link/control-share.ts'
+import type { ReportedDefinitions } from '../link/report.ts'
 import type { McpApiShare, TenantShare } from '../link/share-schema.ts'
 import { hostsKeyOf } from '../model/bound-secret.ts'
 import { secretOfTenant } from '../model/mcp-upstream.ts'
@@ -94,6 +95,16 @@ export class McpApis {
     return this.#reconciler.statuses()
   }
 
+  /** What is served of each server that is not trusted, once it has been read. */
+  definitions(): readonly ReportedDefinitions[] {
+    const trusted = new Set(this.#applied.filter(isTrusted).map(({ name }) => name))
+    return this.statuses().flatMap(({ name: apiId, status: { specHash, pendingDefinitions } }) =>
+      specHash === undefined || trusted.has(apiId)
+        ? []
+        : [{ apiId, specHash, pending: pendingDefinitions ?? null }],
+    )
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     await this.#reconciler.close()
@@ -117,6 +128,10 @@ async function readBound(references: ReferenceReader, namespace: string, ref: Ke
       `the key ${ref.key} of the secret ${ref.name} is not bound to hosts: add the key ${hostsKeyOf(ref.key)} with the hosts to which it may be sent`,
     )
   return secret
+}
+
+function isTrusted({ source }: ToolSet): boolean {
+  return source?.kind === 'mcp' && source.trusted === true
 }
 
 function isSame(a: readonly ToolSet[], b: readonly ToolSet[]): boolean {

@@ -7,9 +7,10 @@ import type { Desired, DesiredToolSet } from './desired.ts'
 import type { PublishCatalog, ReportedStatus, ReportedView } from './source.ts'
 import type { DefinitionStore } from './sync/definition-store.ts'
 import { nextRecord } from './sync/definitions.ts'
+import { isNewChange, logSuspicious, logWaiting, suspiciousIn } from './sync/report-definitions.ts'
 import { keyOf, type ResourceName } from './sync/resource-key.ts'
 import { NameTable, serveTools } from './sync/served-tools.ts'
-import { PENDING, toolSetStatus, waitingTools } from './sync/status.ts'
+import { PENDING, toolSetStatus } from './sync/status.ts'
 import { ToolBook } from './sync/tool-book.ts'
 import {
   type CompiledTools,
@@ -210,6 +211,7 @@ export class Reconciler {
     entry.idle = outcome.kind === 'disabled' || outcome.kind === 'empty'
     if (outcome.kind === 'disabled' || outcome.kind === 'empty') {
       entry.served = undefined
+      entry.suspicious = []
       entry.pending = undefined
       entry.conflict = undefined
       if (outcome.kind === 'empty') entry.lastSyncedAt = this.#nowIso()
@@ -273,6 +275,8 @@ export class Reconciler {
     entry.served = made
     entry.pending = undefined
     entry.conflict = undefined
+    entry.suspicious = suspiciousIn(made, entry, this.#entries.values())
+    if (entry.suspicious.length > 0) logSuspicious(this.#parts.log, entry)
     this.#compare(entry, made)
   }
 
@@ -309,17 +313,11 @@ export class Reconciler {
       changed: entry.record?.changed ?? [],
       breaking: entry.record?.breaking ?? [],
       pending: entry.sync?.pending,
+      suspicious: entry.suspicious,
     } as const
     const status = toolSetStatus(input, entry.status, this.#parts.now())
     if (JSON.stringify(status) === JSON.stringify(entry.status)) return
-    const { pendingDefinitions: pending } = status
-    if (pending !== undefined && pending.specHash !== entry.status.pendingDefinitions?.specHash) {
-      const { namespace, name } = entry
-      this.#parts.log.warn(
-        { namespace, tool_set: name, spec_hash: pending.specHash, tools: waitingTools(pending) },
-        'an MCP server changed the definitions of its tools; the accepted definitions are served until the change is accepted',
-      )
-    }
+    if (isNewChange(entry.status, status)) logWaiting(this.#parts.log, entry, status)
     entry.status = status
     this.#write(entry)
   }

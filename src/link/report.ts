@@ -2,6 +2,7 @@
 
 import type { AuditActor } from '../model/audit.ts'
 import type { AuthConfig, ReportedStatus } from '../model/gateway-instance.ts'
+import { type PendingDefinitions, wirePending } from '../model/pending-definitions.ts'
 import type { UsageCount } from './usage-count.ts'
 
 /** How an instance introduces itself when it connects. */
@@ -50,9 +51,20 @@ export interface AdminAction {
   readonly before: object | null
 }
 
+/** What a gateway serves of the MCP server of an API. */
+export interface ReportedDefinitions {
+  readonly apiId: string
+  /** Hash of the list that it serves. */
+  readonly specHash: string
+  /** null: it serves what the server sends. */
+  readonly pending: PendingDefinitions | null
+}
+
 /** Status of the instance, and its counts. */
 export interface GatewayState extends CountRows {
   readonly status: ReportedStatus
+  /** The MCP servers of APIs; in a report, those that are different from the last one that was taken. */
+  readonly definitions?: readonly ReportedDefinitions[]
 }
 
 /** Sent every few seconds, and at once when a snapshot is served (ack) or refused (nack). */
@@ -99,6 +111,15 @@ export function wireReport(report: Report): object {
           admin_actions: report.adminActions.map(({ requestId, ...action }) => ({
             ...action,
             request_id: requestId,
+          })),
+        }),
+    ...(report.definitions === undefined || report.definitions.length === 0
+      ? undefined
+      : {
+          definitions: report.definitions.map(({ apiId, specHash, pending }) => ({
+            api_id: apiId,
+            spec_hash: specHash,
+            pending: pending && wirePending(pending),
           })),
         }),
   }

@@ -1,5 +1,6 @@
 /** An API of a tenant, and pure functions for its life cycle, type, versions, sharing and addresses. */
 import { mcpUpstreamFault } from './mcp-upstream.ts'
+import type { PendingDefinitions } from './pending-definitions.ts'
 import type { DeclaredApi } from './schema/api.ts'
 import { EVERY_OTHER_TENANT } from './tenant.ts'
 import { moved, moveStatus, type Transition } from './transition.ts'
@@ -15,6 +16,13 @@ export interface Sharing {
   readonly with: readonly string[]
 }
 
+/** With the name of the gateway that reported it first, and when. */
+export interface PendingAtGateway extends PendingDefinitions {
+  readonly gateway: string
+  /** ISO 8601. */
+  readonly at: string
+}
+
 /** As it is stored: what its owner declares (`schema/api.ts`), and its state. */
 export interface Api extends Omit<DeclaredApi, 'rateLimit' | 'sharedWith' | 'spec'> {
   readonly id: string
@@ -25,6 +33,10 @@ export interface Api extends Omit<DeclaredApi, 'rateLimit' | 'sharedWith' | 'spe
   readonly spec: string | null
   /** null: with no other tenant. */
   readonly sharing: Sharing | null
+  /** What the server of type mcp announces and gateways do not serve; null: nothing. */
+  readonly pendingDefinitions: PendingAtGateway | null
+  /** Hash of the list of the server of type mcp that was accepted last; null: none has been read. */
+  readonly acceptedSpecHash: string | null
   readonly status: ApiStatus
   /** When it became `deprecated`; null: it is not. */
   readonly deprecatedAt: Date | null

@@ -17,6 +17,7 @@ export const WEBHOOK_EVENT_KINDS = [
   'subscription.key_expiring',
   'subscription.quota_warning',
   'subscription.quota_exhausted',
+  'api.definitions_changed',
   'webhook.failing',
 ] as const
 export type WebhookEventKind = (typeof WEBHOOK_EVENT_KINDS)[number]
@@ -27,6 +28,7 @@ export const NOTICE_KINDS = [
   'subscription.key_expiring',
   'subscription.quota_warning',
   'subscription.quota_exhausted',
+  'api.definitions_changed',
   'webhook.failing',
 ] as const satisfies readonly WebhookEventKind[]
 export type NoticeKind = (typeof NOTICE_KINDS)[number]

@@ -17,6 +17,8 @@ const SUBJECTS: { readonly [kind in NoticeKind]: (value: (name: string) => strin
     `${value('threshold')} % of the quota for ${value('api_name')} is used (window: ${value('window')})`,
   'subscription.quota_exhausted': value =>
     `The quota for ${value('api_name')} is used up (window: ${value('window')})`,
+  'api.definitions_changed': value =>
+    `The MCP server of the API ${value('api_name')} changed the definitions of its tools`,
   'webhook.failing': value => `Deliveries to the webhook ${value('webhook_name')} are failing`,
 }
 
@@ -27,6 +29,8 @@ const ADVICE: { readonly [kind in NoticeKind]: string } = {
     'The gateway refuses calls with this key after the expiry date. Create another key before that date.',
   'subscription.quota_warning': 'Calls beyond the limit are refused until the quota window ends.',
   'subscription.quota_exhausted': 'Calls are refused until the quota window ends or the limit is raised.',
+  'api.definitions_changed':
+    'Gateways serve the accepted definitions until an administrator accepts the changes. Compare them on the page of the API in the console.',
   'webhook.failing':
     'Check the server that receives this webhook (host and error are below), then retry the failed deliveries.',
 }

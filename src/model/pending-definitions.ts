@@ -17,6 +17,8 @@ export interface PendingDefinitions {
   readonly changes: readonly DefinitionChange[]
   /** Changes that are not listed. */
   readonly more: number
+  /** Changed texts that may instruct models. */
+  readonly findings: readonly string[]
 }
 
 /** As the control plane and the admin endpoints show them. */
@@ -24,7 +26,11 @@ export function wirePending({ specHash, ...pending }: PendingDefinitions): objec
   return { spec_hash: specHash, ...pending }
 }
 
+export const MAX_FINDINGS = 50
+export const MAX_FINDING_CHARS = 400
 export const MAX_LISTED_CHANGES = 50
+/** All listed values together. */
+export const MAX_LISTED_CHARS = 50_000
 export const MAX_NAME_CHARS = 256
 /** More than models see of a description. */
 export const MAX_SHOWN_CHARS = 4_000

@@ -87,6 +87,14 @@ const SAMPLE_FAILING = {
   error: 'the receiver responded with status 500',
 } as const
 
+const SAMPLE_CHANGED = {
+  api_id: 'api_00000000000000000000000000',
+  api_name: 'Sample',
+  spec_hash: '0'.repeat(64),
+  tools: ['sample'],
+  changes: 1,
+} as const
+
 /** The data of a test delivery: the shape of the real thing, with values that name nothing. It holds no key. */
 export function sampleData(kind: WebhookEventKind, now: Date): Message['data'] {
   switch (kind) {
@@ -132,6 +140,8 @@ export function sampleData(kind: WebhookEventKind, now: Date): Message['data'] {
         used: 10_000,
         resets_at: now.toISOString(),
       }
+    case 'api.definitions_changed':
+      return { ...SAMPLE_CHANGED }
     case 'webhook.failing':
       return { ...SAMPLE_FAILING }
   }

@@ -188,7 +188,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/data-plane': 31776,
   'src/example': 1447,
   'src/identity': 1945,
-  'src/link': 1070,
+  'src/link': 1095,
   'src/mcp': 3158,
   'src/model': 5000,
   'src/net': 9030,

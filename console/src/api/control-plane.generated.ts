@@ -47,6 +47,7 @@ export interface components {
              * @example /orders
              */
             path: string;
+            pending_definitions: components["schemas"]["PendingDefinitions"] | null;
             /** @description true: the catalog of the portal lists the API, until the API is retired. */
             portal_visibility: boolean;
             /** Format: uri */
@@ -646,7 +647,7 @@ export interface components {
                              *       "subscription.revoked"
                              *     ]
                              */
-                            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
+                            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "api.definitions_changed" | "webhook.failing" | "*")[];
                             /**
                              * @description Authority: `owner`.
                              * @default null
@@ -757,6 +758,13 @@ export interface components {
              *     ]
              */
             origins: string[];
+        };
+        DefinitionsAcceptance: {
+            /**
+             * @description SHA-256 of the list of definitions that the MCP server sends.
+             * @example 0000000000000000000000000000000000000000000000000000000000000000
+             */
+            spec_hash: string;
         };
         Deployment: {
             actual_version: string | null;
@@ -1099,6 +1107,48 @@ export interface components {
                 at: string;
                 subject: string;
                 tenant_id: string;
+            }[];
+            /**
+             * @description For APIs of type `mcp`, the list of definitions that the gateway serves, and the changes that wait; only those that are different from the last report.
+             * @default []
+             */
+            definitions: {
+                api_id: string;
+                pending: {
+                    changes: {
+                        /** @description As the server sends it; null: absent. */
+                        after: string | null;
+                        /** @description As the gateways serve it; a schema is JSON text; null: absent. */
+                        before: string | null;
+                        /**
+                         * @description Changed part of the definition.
+                         * @example annotations.readOnlyHint
+                         */
+                        field: string;
+                        /**
+                         * @description Name of the tool on its server.
+                         * @example delete
+                         */
+                        tool: string;
+                    }[];
+                    /**
+                     * @description Texts of the changed tools that may instruct models, such as a request to hide something from the user.
+                     * @example []
+                     */
+                    findings: string[];
+                    /** @description Number of changes that are not listed. */
+                    more: number;
+                    /**
+                     * @description SHA-256 of the list of definitions that the MCP server sends.
+                     * @example 0000000000000000000000000000000000000000000000000000000000000000
+                     */
+                    spec_hash: string;
+                } | null;
+                /**
+                 * @description SHA-256 of the list of definitions that the MCP server sends.
+                 * @example 0000000000000000000000000000000000000000000000000000000000000000
+                 */
+                spec_hash: string;
             }[];
             /** @default null */
             error: string | null;
@@ -1597,7 +1647,7 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
+            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "api.definitions_changed" | "webhook.failing" | "*")[];
             /**
              * @description Unique in the tenant. Absent: the control plane derives the name from the id of the webhook. Authority: `owner`.
              * @example billing
@@ -1636,6 +1686,44 @@ export interface components {
              * @default []
              */
             response_headers: ("set-cookie" | "refresh")[];
+        };
+        /** @description Changes that the MCP server of an API announces and the gateways do not serve until they are accepted; null: none. */
+        PendingDefinitions: {
+            /**
+             * Format: date-time
+             * @example 2026-01-31T12:00:00.000Z
+             */
+            at: string;
+            changes: {
+                /** @description As the server sends it; null: absent. */
+                after: string | null;
+                /** @description As the gateways serve it; a schema is JSON text; null: absent. */
+                before: string | null;
+                /**
+                 * @description Changed part of the definition.
+                 * @example annotations.readOnlyHint
+                 */
+                field: string;
+                /**
+                 * @description Name of the tool on its server.
+                 * @example delete
+                 */
+                tool: string;
+            }[];
+            /**
+             * @description Texts of the changed tools that may instruct models, such as a request to hide something from the user.
+             * @example []
+             */
+            findings: string[];
+            /** @description Name of the gateway that reported the changes. */
+            gateway: string;
+            /** @description Number of changes that are not listed. */
+            more: number;
+            /**
+             * @description SHA-256 of the list of definitions that the MCP server sends.
+             * @example 0000000000000000000000000000000000000000000000000000000000000000
+             */
+            spec_hash: string;
         };
         Plan: {
             /** @description Maximum number of requests of a consumer in flight at once; 0: no limit. */
@@ -2548,7 +2636,7 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
+            events: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "api.definitions_changed" | "webhook.failing" | "*")[];
             has_secret: boolean;
             /** @example whk_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
@@ -2585,7 +2673,7 @@ export interface components {
             /** @description Why the last attempt failed. */
             error: string | null;
             /** @enum {string} */
-            event: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing";
+            event: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "api.definitions_changed" | "webhook.failing";
             /** @example dlv_01kaa3b8w5f0gvm2f7z2q9x4td */
             id: string;
             /**
@@ -2638,7 +2726,7 @@ export interface components {
              *       "subscription.revoked"
              *     ]
              */
-            events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing" | "*")[];
+            events?: ("subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "api.definitions_changed" | "webhook.failing" | "*")[];
             /**
              * @description Secret that signs the deliveries, 32 to 256 characters. If the secret begins with `whsec_`, the rest must be base64 (Standard Webhooks). No response contains the secret. Authority: `owner`.
              * @example replace this example with a random text
@@ -2653,7 +2741,7 @@ export interface components {
         };
         WebhookTest: {
             /** @enum {string} */
-            event_type: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "webhook.failing";
+            event_type: "subscription.created" | "subscription.approved" | "subscription.revoked" | "subscription.key_rotated" | "subscription.expired" | "subscription.updated" | "subscription.rejected" | "subscription.suspended" | "subscription.resumed" | "subscription.expiring" | "subscription.migrated" | "subscription.key_expiring" | "subscription.quota_warning" | "subscription.quota_exhausted" | "api.definitions_changed" | "webhook.failing";
         };
     };
     responses: never;

@@ -96,7 +96,7 @@ function helloOf({ context: { settings }, plane, gatewayUrl, issuer }: Gateway):
 }
 
 /** The data plane counts by tenant name, the control plane by tenant id. */
-function takeState({ plane, configuration }: Gateway): GatewayState {
+function takeState({ plane, configuration, definitions }: Gateway): GatewayState {
   const { usage, keysUsed, consumersSeen } = plane.takeUsage()
   const { tenants } = configuration.share
   const ids = new Map([...tenants.values()].map(tenant => [tenant.name, tenant.id]))
@@ -104,5 +104,5 @@ function takeState({ plane, configuration }: Gateway): GatewayState {
     const tenantId = ids.get(tenant)
     return tenantId === undefined || !mayBeConsumer(subject) ? [] : [{ tenantId, subject, at }]
   })
-  return { status: plane.status(), usage, keysUsed, consumersSeen: seen }
+  return { status: plane.status(), usage, keysUsed, consumersSeen: seen, definitions: definitions() }
 }

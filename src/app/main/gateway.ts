@@ -8,6 +8,7 @@ import { openSessions } from '../../data-plane/sessions/open-sessions.ts'
 import { Configuration } from '../../data-plane/snapshot/gateway-configuration.ts'
 import type { ControlShare } from '../../link/control-share.ts'
 import { EMPTY_CONTENT } from '../../link/document.ts'
+import type { ReportedDefinitions } from '../../link/report.ts'
 import { canSharePorts, type ListenerKind } from '../../net/server/create.ts'
 import { type AppContext, localUrl, type OpenListener, prepareListener } from './app-context.ts'
 import { type DataPlane, startDataPlane } from './data-plane.ts'
@@ -31,6 +32,8 @@ export interface Gateway {
   /** The gateway as this process reaches it. */
   readonly gatewayAddress: string
   readonly adminActions: AdminActions
+  /** What it serves of the MCP servers of APIs. */
+  readonly definitions: () => readonly ReportedDefinitions[]
   readonly issuer: string
   /** Resolves when the sources of tools have been read, with the address of the example backend, where it was started. */
   readonly tools: Promise<string | undefined>
@@ -56,6 +59,7 @@ export async function openGateway(
   if (pagesUrl === undefined && settings.auth.provider !== 'none')
     log.info({ setting: 'PAGES_URL' }, NO_PAGES)
   let onShare: (share: ControlShare) => void = () => {}
+  let definitions: () => readonly ReportedDefinitions[] = () => []
   const configuration = new Configuration({
     content,
     awaited: ['tools', 'control'],
@@ -71,6 +75,7 @@ export async function openGateway(
       compiler,
     )
     onShare = started.onShare
+    definitions = started.definitions
     onShare(configuration.share)
     return started.exampleUrl
   }
@@ -90,6 +95,7 @@ export async function openGateway(
     pagesUrl,
     gatewayAddress: addressOf(settings.gateway, port),
     adminActions,
+    definitions: () => definitions(),
     issuer,
   }
 }

@@ -17,6 +17,7 @@ export interface StartedTools {
   readonly exampleUrl: string | undefined
   /** Takes up the APIs of a share of the control plane. */
   readonly onShare: (share: ControlShare) => void
+  readonly definitions: McpApis['definitions']
 }
 
 /**
@@ -62,7 +63,11 @@ export async function startTools(
     },
     () => apis.refreshLocal(),
   )
-  return { exampleUrl: shop?.url, onShare: share => void apis.apply(share) }
+  return {
+    exampleUrl: shop?.url,
+    onShare: share => void apis.apply(share),
+    definitions: () => apis.definitions(),
+  }
 }
 
 /** A production gateway does not load it. */

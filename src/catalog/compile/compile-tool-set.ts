@@ -51,6 +51,8 @@ export interface CompileResult {
   readonly withoutCredential: readonly { readonly operation: string; readonly schemes: readonly string[] }[]
   /** Number of selected operations, resources and prompts, without hidden ones. */
   readonly selected: number
+  /** Texts of an MCP server that may instruct models; absent: a document. */
+  readonly suspicious?: readonly string[]
   /** Number of overlay actions whose target matches something. */
   readonly overlaid: number
 }

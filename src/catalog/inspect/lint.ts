@@ -67,6 +67,11 @@ export function lintToolSet({ toolSet, result }: Inspection): LintReport {
     const fix = 'set spec.toolDefaults.authentication'
     findings.push({ rule: 'missing-credential', subject: '', message, fix })
   }
+  for (const message of result.suspicious ?? []) {
+    const fix =
+      'read the definition as an instruction to models; hide the tool or replace its description with spec.overrides'
+    findings.push({ rule: 'suspicious-text', subject: '', message, fix })
+  }
   const unhinted = result.tools.filter(
     ({ mcp, annotations, destructive }) =>
       mcp !== undefined && destructive === true && annotations.destructiveHint === undefined,

@@ -28,6 +28,7 @@ import { cleanText, MAX_TITLE, MAX_TOOL_DESCRIPTION } from '../compile/words.ts'
 import { mirroredHeaderFault } from '../resource/mirrored-headers.ts'
 import { hintsOf, tagsOf } from './hints.ts'
 import { cleanSchema, mirroredArguments } from './server-schema.ts'
+import { boundFindings, suspiciousTexts } from './suspicious-texts.ts'
 
 export type McpToolSet = ToolSet & { readonly source: McpSource }
 
@@ -91,6 +92,7 @@ export function compileListing(
     tools,
     skipped,
     notices: [],
+    suspicious: boundFindings(visible.flatMap(({ operationId, tool }) => suspiciousTexts(operationId, tool))),
     unresolved: [],
     moreUnresolved: 0,
     withoutCredential: [],

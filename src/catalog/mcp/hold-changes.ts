@@ -4,6 +4,7 @@ import { isObject } from '../../base/json/is-object.ts'
 import {
   type DefinitionChange,
   MAX_LISTED_CHANGES,
+  MAX_LISTED_CHARS,
   MAX_NAME_CHARS,
   MAX_SHOWN_CHARS,
   type PendingDefinitions,
@@ -14,6 +15,7 @@ import { INVISIBLE } from '../compile/words.ts'
 import { specHash } from '../document/spec-hash.ts'
 import { commonHints, HINTS, hintsOf, tagsOf } from './hints.ts'
 import type { ServerLists } from './read-lists.ts'
+import { boundFindings, suspiciousTexts } from './suspicious-texts.ts'
 
 /** A tool that comes back is compared with what it was. */
 const MAX_REMOVED = 1_000
@@ -53,11 +55,25 @@ export function holdChanges(
   const kept = new Set(served.tools.filter(isObject).map(nameOf))
   const removed = [...known.values()].filter(tool => !kept.has(nameOf(tool))).slice(-MAX_REMOVED)
   if (!isHeld) return { served, removed, pending: undefined }
-  const listed = changes.slice(0, MAX_LISTED_CHANGES)
+  let chars = 0
+  const listed = changes.slice(0, MAX_LISTED_CHANGES).filter(({ before, after }) => {
+    chars += (before?.length ?? 0) + (after?.length ?? 0)
+    return chars <= MAX_LISTED_CHARS
+  })
+  const changed = new Set(changes.map(({ tool }) => tool))
+  const findings = sent.tools
+    .filter(isObject)
+    .filter(tool => changed.has(boundText(nameOf(tool), MAX_NAME_CHARS)))
+    .flatMap(tool => suspiciousTexts(nameOf(tool), tool))
   return {
     served,
     removed,
-    pending: { specHash: hash, changes: listed, more: changes.length - listed.length },
+    pending: {
+      specHash: hash,
+      changes: listed,
+      more: changes.length - listed.length,
+      findings: boundFindings(findings),
+    },
   }
 }
 
@@ -144,24 +160,24 @@ function annotationsOf(tool: Dict): Dict {
 
 function changeOf(tool: string, field: string, before: unknown, after: unknown): DefinitionChange {
   return {
-    tool: bounded(tool, MAX_NAME_CHARS),
-    field: bounded(field, MAX_NAME_CHARS),
-    before: shown(before),
-    after: shown(after),
+    tool: boundText(tool, MAX_NAME_CHARS),
+    field: boundText(field, MAX_NAME_CHARS),
+    before: showValue(before),
+    after: showValue(after),
   }
 }
 
-function shown(value: unknown): string | null {
+function showValue(value: unknown): string | null {
   if (value === undefined || value === null) return null
-  return bounded(typeof value === 'string' ? value : writeJson(value), MAX_SHOWN_CHARS)
+  return boundText(typeof value === 'string' ? value : writeJson(value), MAX_SHOWN_CHARS)
 }
 
 /** PostgreSQL stores no NUL and no half of a pair; what is invisible is written as its code. */
-function bounded(value: string, limit: number): string {
+function boundText(value: string, limit: number): string {
   const visible = value
     .slice(0, limit)
     .replace(INVISIBLE, at => (at === '\n' ? at : `\\u{${at.codePointAt(0)!.toString(16)}}`))
   const rest = Math.max(0, value.length - limit)
   const more = rest === 0 && visible.length <= limit ? '' : `… (${value.length} characters)`
-  return visible.slice(0, limit - more.length) + more
+  return visible.slice(0, limit - more.length).toWellFormed() + more
 }

@@ -23,6 +23,8 @@ interface StatusInput {
   /** Tools with changes that are not accepted yet, and breaking changes of the last synchronization. */
   readonly changed: readonly string[]
   readonly breaking: readonly string[]
+  /** Texts that may instruct models. */
+  readonly suspicious?: readonly string[]
   /** What waits to be accepted. */
   readonly pending?: PendingDefinitions | undefined
 }
@@ -115,11 +117,16 @@ export function degradationOf(
   return { reason, message: faults.join('; ').slice(0, MAX_MESSAGE_CHARS) }
 }
 
-function degradedCondition({ result, toolNames, toolFaults }: StatusInput): Bare {
+function degradedCondition({ result, toolNames, toolFaults, suspicious = [] }: StatusInput): Bare {
   const fault = degradationOf(result)
   const faults = [...toolFaultNotes(toolFaults), ...(fault === undefined ? [] : [fault.message])]
   const said = faults.length === 0 ? ['every selected operation is a tool'] : faults
-  const notes = [...credentialNote(result), ...longNameNote(toolNames), ...manyToolsNote(result)]
+  const notes = [
+    ...credentialNote(result),
+    ...longNameNote(toolNames),
+    ...manyToolsNote(result),
+    ...suspiciousNote(suspicious),
+  ]
   return {
     type: 'Degraded',
     status: faults.length === 0 ? 'False' : 'True',
@@ -174,6 +181,12 @@ function manyToolsNote(result: CompileResult | undefined): string[] {
   return [
     `${tools.length} tools are more than some clients use at once (limits: ${clients}): set spec.listing to search, or narrow spec.selector`,
   ]
+}
+
+/** Not a degradation: whether a text misleads models is for a person to judge. */
+function suspiciousNote(texts: readonly string[]): string[] {
+  if (texts.length === 0) return []
+  return [`texts that may instruct models: ${texts.length} (${someOf(texts)}); read these definitions`]
 }
 
 /** Up to `MAX_NAMED` of them. @param more number of entries that are not in the list */

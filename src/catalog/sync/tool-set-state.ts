@@ -30,6 +30,8 @@ export interface ToolSetState {
   /** Compiled but not served, because a name conflicts or the first round is not complete. */
   pending: CompiledTools | undefined
   error: string | undefined
+  /** Texts of the served tools that may instruct models. */
+  suspicious: readonly string[]
   /** Why the pending tools are not served. */
   conflict: string | undefined
   syncing: boolean
@@ -52,6 +54,7 @@ export function newState(namespace: string, name: string): ToolSetState {
     resourceFault: undefined,
     served: undefined,
     pending: undefined,
+    suspicious: [],
     error: undefined,
     conflict: undefined,
     syncing: false,

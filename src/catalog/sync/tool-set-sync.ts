@@ -1,14 +1,15 @@
 /** Synchronizes a tool set: obtains its document or MCP lists, compiles them, stores remote ones and schedules runs. */
 
 import { backoffMs } from '../../base/async/backoff.ts'
-import { readJson, writeJson } from '../../base/json/exact-number.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
 import { type BoundSecret, bindingFault } from '../../model/bound-secret.ts'
 import type { PendingDefinitions } from '../../model/pending-definitions.ts'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
 import type { Egress } from '../../net/egress/egress.ts'
 import { authenticationOf, isMcpToolSet, type McpToolSet } from '../mcp/compile-listing.ts'
-import { type AcceptedTools, holdChanges } from '../mcp/hold-changes.ts'
+import { holdChanges } from '../mcp/hold-changes.ts'
 import { ServerListing } from '../mcp/server-listing.ts'
+import { acceptedTools, filesOf } from './accepted-tools.ts'
 import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts'
 import type { DocumentStore, StoredDocument, StoredFile } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'
@@ -243,7 +244,7 @@ export class ToolSetSync {
     let document: StoredDocument
     try {
       const sent = await this.#listing.read(toolSet, local.credential)
-      const accepted = stored === undefined || source.trusted === true ? undefined : acceptedTools(stored)
+      const accepted = source.trusted === true ? undefined : acceptedTools(stored, toolSet)
       const { served, removed, pending } = holdChanges(sent, accepted, toolSet.acceptedSpecHash)
       const bytes = Buffer.from(writeJson(served))
       document = { url: source.url, etag: undefined, bytes: Uint8Array.from(bytes), files: filesOf(removed) }
@@ -339,23 +340,6 @@ export class ToolSetSync {
 function requireBound(toolSet: McpToolSet, credential: BoundSecret | undefined): void {
   const fault = bindingFault(authenticationOf(toolSet, credential), toolSet.source.url)
   if (fault !== undefined) throw new Error(fault)
-}
-
-const REMOVED = 'removed'
-
-function acceptedTools({ bytes, files }: StoredDocument): AcceptedTools {
-  const { tools } = readStored(bytes) as { readonly tools: readonly unknown[] }
-  const removed = files.get(REMOVED)
-  return { served: tools, removed: removed === undefined ? [] : (readStored(removed.bytes) as unknown[]) }
-}
-
-function readStored(bytes: Uint8Array): unknown {
-  return readJson(Buffer.from(bytes).toString('utf8'))
-}
-
-function filesOf(removed: readonly unknown[]): ReadonlyMap<string, StoredFile> {
-  if (removed.length === 0) return new Map()
-  return new Map([[REMOVED, { etag: undefined, bytes: Buffer.from(writeJson(removed)) }]])
 }
 
 function isSame(a: StoredDocument, b: StoredDocument): boolean {

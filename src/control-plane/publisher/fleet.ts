@@ -6,6 +6,7 @@ import { systemOrigin } from '../../model/audit.ts'
 import type { GatewayInstance } from '../../model/gateway-instance.ts'
 import { newId } from '../../model/id.ts'
 import { notFound, unavailable } from '../api/http/problem.ts'
+import { takeDefinitions } from '../api/services/definitions.ts'
 import { announceReachedQuotas } from '../api/services/notices.ts'
 import { activateTenant, purgeHistory, purgeTenant } from '../api/services/tenants.ts'
 import { recordActions } from '../store/audited.ts'
@@ -92,6 +93,7 @@ export class Fleet {
       await tx.consumers.touch(report.consumersSeen)
     }
     await recordAdminActions(tx, gateway.name, report.adminActions)
+    await takeDefinitions(tx, gateway.name, report.definitions ?? [])
     const isServed = report.error === null && report.snapshotVersion !== null
     const resynced = report.resync !== null && report.resync === gateway.resyncRequestedAt?.toISOString()
     const isNewAck = isServed && (resynced || report.snapshotVersion !== gateway.snapshotVersion)

@@ -89,7 +89,7 @@ function apiShare(api: ShareRows['apis'][number]): ApiShare {
 }
 
 function mcpApiShare(api: ShareRows['apis'][number]): McpApiShare {
-  const { name } = api
+  const { name, acceptedSpecHash } = api
   const { trusted, ...mcp } = api.mcp ?? DEFAULT_MCP_UPSTREAM
   return {
     ...apiShare(api),
@@ -97,6 +97,7 @@ function mcpApiShare(api: ShareRows['apis'][number]): McpApiShare {
     toolPrefix: toolPrefixOf(api),
     mcp,
     ...(trusted ? { trusted } : {}),
+    ...(acceptedSpecHash ? { acceptedSpecHash } : {}),
   }
 }
 

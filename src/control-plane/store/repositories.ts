@@ -277,6 +277,7 @@ export interface ShareRows {
     | 'type'
     | 'upstreamUrl'
     | 'mcp'
+    | 'acceptedSpecHash'
     | 'authRequired'
     | 'requestsPerHour'
     | 'passthrough'

@@ -1,7 +1,7 @@
 /** Sends the reports of a gateway on its state, its counts and administrators' actions. */
 
 import type { OnDamage } from '../../base/fs/damage.ts'
-import type { GatewayState, Report } from '../../link/report.ts'
+import type { GatewayState, Report, ReportedDefinitions } from '../../link/report.ts'
 import type { ControlPlaneTransport, HelloEvent } from '../../link/transport.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { AdminActions } from './admin-actions.ts'
@@ -10,6 +10,8 @@ import { ReportBook } from './report-book.ts'
 const REPORT_EVERY_MS = 5_000
 /** For administrators, in one report. */
 const MAX_ACTIONS = 200
+/** In one report; each has up to 80,000 characters. */
+const MAX_DEFINITIONS = 10
 
 interface ReporterOptions {
   readonly transport: ControlPlaneTransport
@@ -30,6 +32,8 @@ export class Reporter {
   #version: string | null = null
   #error: string | null = null
   #resync: string | null = null
+  /** Definitions in the last reports taken, as JSON by API. */
+  readonly #reported = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
   #again = false
@@ -106,11 +110,12 @@ export class Reporter {
 
   async #send(): Promise<void> {
     const { transport, takeState, workers, adminActions } = this.#options
-    const { status, ...rows } = takeState()
+    const { status, definitions: current = [], ...rows } = takeState()
     this.#book.add(rows)
     if (this.#gatewayId === undefined) return this.#book.save()
     const resync = this.#error === null ? this.#resync : null
     const batch = await this.#book.next()
+    const definitions = this.#changed(current)
     const report: Report = {
       ...batch,
       status: this.#closing ? 'draining' : status,
@@ -120,15 +125,25 @@ export class Reporter {
       resync,
       sequence: this.#book.sequence,
       adminActions: adminActions.pending(MAX_ACTIONS),
+      definitions: definitions.slice(0, MAX_DEFINITIONS),
     }
     if (!(await transport.report(this.#gatewayId, report))) {
       // a control plane with another database: the next stream registers the instance there
       this.#gatewayId = undefined
+      this.#reported.clear()
       return
     }
     this.#book.confirm()
+    for (const one of report.definitions ?? []) this.#reported.set(one.apiId, JSON.stringify(one))
     await adminActions.confirm(report.adminActions)
     if (this.#resync === resync) this.#resync = null
-    if (this.#book.hasMore || adminActions.pending(1).length > 0) this.#again = true
+    const hasMore = this.#book.hasMore || definitions.length > MAX_DEFINITIONS
+    if (hasMore || adminActions.pending(1).length > 0) this.#again = true
+  }
+
+  #changed(current: readonly ReportedDefinitions[]): readonly ReportedDefinitions[] {
+    const ids = new Set(current.map(({ apiId }) => apiId))
+    for (const id of this.#reported.keys()) if (!ids.has(id)) this.#reported.delete(id)
+    return current.filter(one => this.#reported.get(one.apiId) !== JSON.stringify(one))
   }
 }

@@ -29,6 +29,8 @@ export const MAY: { readonly [action: string]: readonly Caller[] } = {
   // The recipes change fields of all authorities; `authority.test.ts` has each field.
   'control.apis.update': DECIDE,
   'control.apis.delete': DECIDE,
+  // To accept what an MCP server announces. `authority.test.ts` has the fields.
+  'control.apis.govern': DECIDE,
   'control.products.create': DECIDE,
   'control.products.list': READ,
   'control.products.read': READ,

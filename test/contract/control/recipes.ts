@@ -80,6 +80,25 @@ async function anApi(plane: Plane, world: World): Promise<string> {
   return made(plane, `/tenants/${world.acme}/apis`, newApi())
 }
 
+const SPEC_HASH = 'a'.repeat(64)
+
+/** Of type mcp; its server has changed the definitions of its tools. */
+async function anApiWithChanges(plane: Plane, world: World): Promise<string> {
+  const fields = {
+    name: 'CRM',
+    type: 'mcp',
+    upstream_url: 'http://127.0.0.1:9/mcp',
+    path: `/${fresh('crm')}`,
+  }
+  const id = await made(plane, `/tenants/${world.acme}/apis`, fields)
+  const changes = [{ tool: 'erase', field: 'description', before: 'Erases.', after: null }]
+  const pending = { spec_hash: SPEC_HASH, changes, more: 0, findings: [] }
+  const definitions = [{ api_id: id, spec_hash: 'b'.repeat(64), pending }]
+  const report = { sequence: 1, definitions }
+  await plane.call('platform', 'POST', `/v1/gateways/${await aGateway(plane, world)}/reports`, report)
+  return id
+}
+
 async function newProduct(plane: Plane, world: World) {
   const apis = [await anApi(plane, world), world.api]
   return {
@@ -246,6 +265,11 @@ export const RECIPES: { readonly [operationId: string]: Maker } = {
   updateApi: async (plane, world) => ({
     params: { api_id: await anApi(plane, world) },
     body: { ...newApi(), status: 'deprecated' },
+    repeated: 200,
+  }),
+  acceptDefinitions: async (plane, world) => ({
+    params: { api_id: await anApiWithChanges(plane, world) },
+    body: { spec_hash: SPEC_HASH },
     repeated: 200,
   }),
   migrateSubscriptions: async (plane, world) => ({

@@ -44,6 +44,8 @@ export function anApi(tenantId: string, nowMs: number, fields: Partial<Api> = {}
     portalVisibility: false,
     visibility: 'tenant',
     sharing: null,
+    pendingDefinitions: null,
+    acceptedSpecHash: null,
     status: 'active',
     ...stamps(nowMs),
     ...fields,

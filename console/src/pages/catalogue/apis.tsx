@@ -11,6 +11,7 @@ import { pageOf } from '../../components/pager.tsx'
 import { Ago, State } from '../../components/text.tsx'
 import { href, query } from '../../state/router.ts'
 import { chosenTenant, crossesTenants, may, tenant } from '../../state/session.ts'
+import { DefinitionsDialog } from './definitions.tsx'
 import { RulesDialog } from './rules.tsx'
 
 const STATUSES = [
@@ -34,6 +35,7 @@ export function Apis() {
   )
   const adding = useSignal(false)
   const ruled = useSignal<Api | undefined>(undefined)
+  const changed = useSignal<Api | undefined>(undefined)
   const remove = async (api: Api): Promise<void> => {
     await control(`tenants/${api.tenant_id}/apis/${api.id}`, { method: 'DELETE' })
     await list.reload()
@@ -59,6 +61,17 @@ export function Apis() {
           <a class="button small" href={href('catalogue/subscriptions', { api: api.id })}>
             Subscriptions
           </a>
+          {api.pending_definitions !== null && (
+            <button
+              type="button"
+              class="button small"
+              onClick={() => {
+                changed.value = api
+              }}
+            >
+              Changed tools
+            </button>
+          )}
           {may('apis.govern') && (
             <button
               type="button"
@@ -118,6 +131,16 @@ export function Apis() {
             ruled.value = undefined
           }}
           onSaved={() => void list.reload()}
+        />
+      )}
+      {changed.value?.pending_definitions != null && (
+        <DefinitionsDialog
+          api={changed.value}
+          pending={changed.value.pending_definitions}
+          onClose={() => {
+            changed.value = undefined
+          }}
+          onAccepted={() => void list.reload()}
         />
       )}
       {adding.value && (

@@ -30,6 +30,7 @@ const EVENT_KINDS: Readonly<Record<WebhookDelivery['event'], true>> = {
   'subscription.key_expiring': true,
   'subscription.quota_warning': true,
   'subscription.quota_exhausted': true,
+  'api.definitions_changed': true,
   'webhook.failing': true,
 }
 const EVENTS = Object.keys(EVENT_KINDS) as readonly WebhookDelivery['event'][]

@@ -8,6 +8,7 @@ import type { ApiFilter, PageRequest } from '../../store/repositories.ts'
 import type { Transaction } from '../../store/store.ts'
 import { type Endpoint, endpointsTagged } from '../http/endpoint.ts'
 import { apiPatch, newApi, storedApiFields } from '../schemas/api.ts'
+import { acceptance } from '../schemas/definitions.ts'
 import {
   booleanQuery,
   envelope,
@@ -30,6 +31,7 @@ import {
   requireUsableSpec,
 } from '../services/apis.ts'
 import { GOVERN } from '../services/authority.ts'
+import { acceptDefinitions } from '../services/definitions.ts'
 import { migrateToApi } from '../services/migrate-subscriptions.ts'
 import type { Services } from '../services.ts'
 
@@ -126,6 +128,15 @@ export const apiEndpoints: readonly Endpoint[] = [
       const ask = (action: string) => authorize(action, tenant!.name)
       const api = await patchApi(tx, params.api_id!, patch, ifMatch, ask, services)
       return respond(api, tenant!, services)
+    },
+  }),
+  endpoint('acceptDefinitions', 'post', '/tenants/{tenant_id}/apis/{api_id}/definitions/accept', {
+    summary: 'Accept the changed definitions that the MCP server of an API announces',
+    action: GOVERN.api,
+    body: acceptance,
+    success: { status: 200, description: 'The API; the gateways serve the accepted list', schema: shownApi },
+    async run({ tx, tenant, params, body, services }) {
+      return respond(await acceptDefinitions(tx, params.api_id!, body.spec_hash), tenant!, services)
     },
   }),
   endpoint('migrateSubscriptions', 'post', '/tenants/{tenant_id}/apis/{api_id}/migrate', {

@@ -12,12 +12,13 @@ import {
 } from '../../../model/gateway-instance.ts'
 import { reachesEveryTenant } from '../../../model/principal.ts'
 import { calendarDay, count, moment, textField, word } from '../../../model/schema/fields.ts'
-import { camelCased, toWire } from '../../../model/schema/names.ts'
+import { camelCased, toModel, toWire } from '../../../model/schema/names.ts'
 import { z } from '../../../model/schema/zod.ts'
 import { CHANGE_WORDS, CHANGED_KINDS } from '../../publisher/resource-changes.ts'
 import { EVERY_TENANT } from '../../store/store.ts'
 import { type Endpoint, endpointsTagged, type Subject, type SubjectQuestion } from '../http/endpoint.ts'
 import { conflict, requireFound } from '../http/problem.ts'
+import { pendingDefinitions, specHash } from '../schemas/definitions.ts'
 import {
   envelope,
   listOf,
@@ -178,6 +179,20 @@ const report = z
         description:
           'Actions that administrators performed on the gateway. The control plane adds them to the audit records. It ignores an action whose id is already recorded.',
       }),
+    definitions: z
+      .array(
+        z.strictObject({
+          api_id: textField(100),
+          spec_hash: specHash,
+          pending: pendingDefinitions.strict().nullable(),
+        }),
+      )
+      .max(MAX_ROWS)
+      .default([])
+      .openapi({
+        description:
+          'For APIs of type `mcp`, the list of definitions that the gateway serves, and the changes that wait; only those that are different from the last report.',
+      }),
     consumers_seen: z
       // of any length: a subject that is not a known consumer is left out, and does not end the reports of the gateway
       .array(z.strictObject({ tenant_id: textField(100), subject: z.string(), at: moment() }))
@@ -309,6 +324,7 @@ export const gatewayEndpoints: readonly Endpoint[] = [
           at: new Date(action.at),
           requestId: request_id,
         })),
+        definitions: toModel(report, body).definitions,
         consumersSeen: body.consumers_seen
           .filter(({ subject }) => mayBeConsumer(subject))
           .map(row => ({ ...camelCased(row), at: new Date(row.at) })),

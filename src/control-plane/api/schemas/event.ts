@@ -3,6 +3,7 @@ import { WEBHOOK_EVENT_KINDS, type WebhookEventKind } from '../../../model/event
 import { QUOTA_WINDOWS } from '../../../model/quota-notice.ts'
 import { z } from '../../../model/schema/zod.ts'
 import { SUBSCRIPTION_STATUSES } from '../../../model/subscription.ts'
+import { specHash } from './definitions.ts'
 import { shownId, shownMoment } from './fields.ts'
 
 const reason = z.string().nullable().openapi({ example: 'The contract has ended.' })
@@ -26,7 +27,7 @@ const quota: z.ZodRawShape = {
 interface Described {
   readonly summary: string
   /** Absent: `data` describes a subscription. */
-  readonly about?: 'webhook'
+  readonly about?: 'webhook' | 'api'
   /** For `data`, beside those that every event has. */
   readonly fields: z.ZodRawShape
 }
@@ -90,6 +91,18 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
   'subscription.quota_exhausted': {
     summary: 'A subscription has used all of its quota; sent once for each window',
     fields: quota,
+  },
+  'api.definitions_changed': {
+    summary:
+      'The MCP server of an API changed the definitions of its tools; the gateways serve the accepted ones until an administrator accepts the changes',
+    about: 'api',
+    fields: {
+      api_id: shownId('api'),
+      api_name: z.string().openapi({ example: 'CRM' }),
+      spec_hash: specHash,
+      tools: z.array(z.string()).openapi({ description: 'Names of changed tools on their server.' }),
+      changes: z.int(),
+    },
   },
   'webhook.failing': {
     summary:

@@ -7,6 +7,7 @@ import { z } from '../../../model/schema/zod.ts'
 import type { Tool } from '../../../model/tool.ts'
 import { SPEC_STATES, type SpecStatus } from '../../publisher/document-compilations.ts'
 import { API_CHANGES, type ApiChange } from '../services/changelog.ts'
+import { shownPending } from './definitions.ts'
 import { shownId, shownMoment } from './fields.ts'
 
 const shownSpec = z
@@ -59,6 +60,7 @@ export const shownApi = z
     ...shownBase,
     ...ofOwner,
     spec: shownSpec,
+    pending_definitions: shownPending.nullable(),
     spec_status: z
       .object({
         state: z.enum(SPEC_STATES),

@@ -16,6 +16,7 @@ import type { Transaction } from '../../store/store.ts'
 import { checkIfMatch } from '../http/entity-tag.ts'
 import { conflict, invalidField, requireFound, unavailable } from '../http/problem.ts'
 import type { Services } from '../services.ts'
+import { announce } from './api-event.ts'
 import { type AskPolicy, requireAuthority } from './authority.ts'
 import { withdrawFromProducts } from './products.ts'
 import { applyPatch, newRecord, type Patch } from './records.ts'
@@ -73,6 +74,9 @@ async function requireBoundSecret(
   if (fault !== undefined) throw invalidField('mcp.authentication.secret', `${fault}.`)
 }
 
+/** No list of the server at a new address has been read. */
+const NOTHING_READ = { pendingDefinitions: null, acceptedSpecHash: null }
+
 /** @throws Problem validation_error, conflict for a taken address */
 export async function createApi(
   tx: Transaction,
@@ -87,6 +91,7 @@ export async function createApi(
     sharing: await sharingOf(tx, tenantId, sharedWith),
     status: 'active',
     deprecatedAt: null,
+    ...NOTHING_READ,
   }
   requireFittingType(api)
   await requireBoundSecret(tx, api, services)
@@ -135,7 +140,8 @@ export async function patchApi(
   const move = moveApi(api, status, tx.now)
   if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])
   const sharing = sharedWith && (await sharingOf(tx, api.tenantId, sharedWith))
-  const wanted = applyPatch(move.value, { ...fields, sharing })
+  const isOtherServer = fields.upstreamUrl !== undefined && fields.upstreamUrl !== api.upstreamUrl
+  const wanted = { ...applyPatch(move.value, { ...fields, sharing }), ...(isOtherServer ? NOTHING_READ : {}) }
   requireFittingType(wanted)
   if (patch.upstreamUrl !== undefined || patch.mcp !== undefined)
     await requireBoundSecret(tx, wanted, services)
@@ -194,12 +200,4 @@ export async function deleteApi(tx: Transaction, id: string): Promise<void> {
   await withdrawFromProducts(tx, id)
   await tx.apis.remove(id)
   announce(tx, 'api.deleted', api)
-}
-
-function announce(
-  tx: Transaction,
-  kind: 'api.created' | 'api.updated' | 'api.deleted',
-  { id, tenantId, name, status }: Api,
-): void {
-  tx.events.append({ kind, tenantId, resourceId: id, data: { api_id: id, api_name: name, status } })
 }

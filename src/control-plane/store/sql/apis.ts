@@ -26,6 +26,8 @@ export const API_COLUMNS = [
   'portalVisibility',
   'visibility',
   'sharing',
+  'pendingDefinitions',
+  'acceptedSpecHash',
   'status',
   'deprecatedAt',
   'deprecation',
@@ -37,7 +39,7 @@ export const API_COLUMNS = [
 const LISTED_COLUMNS = API_COLUMNS.filter(column => column !== 'spec')
 
 /** null becomes the JSON null, which is read as null. */
-function jsonOf({ mcp, passthrough, traffic, versioning, deprecation, sharing }: Api) {
+function jsonOf({ mcp, passthrough, traffic, versioning, deprecation, sharing, pendingDefinitions }: Api) {
   return {
     mcp: JSON.stringify(mcp),
     passthrough: JSON.stringify(passthrough),
@@ -45,6 +47,7 @@ function jsonOf({ mcp, passthrough, traffic, versioning, deprecation, sharing }:
     versioning: JSON.stringify(versioning),
     deprecation: JSON.stringify(deprecation),
     sharing: JSON.stringify(sharing),
+    pendingDefinitions: JSON.stringify(pendingDefinitions),
   }
 }
 

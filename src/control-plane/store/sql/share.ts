@@ -40,7 +40,7 @@ export function shareRepository({ db, scope, now }: SqlSession): ShareRepository
         .where(wanted)
         .select(['id', 'tenantId', 'path', 'upstreamUrl', 'authRequired', 'requestsPerHour'])
         .select(['version', 'versioning', 'deprecatedAt', 'deprecation'])
-        .select(['name', 'type', 'mcp', 'passthrough', 'traffic', 'revision'])
+        .select(['name', 'type', 'mcp', 'acceptedSpecHash', 'passthrough', 'traffic', 'revision'])
         .select(sql<boolean>`spec is not null`.as('hasSpec'))
         .orderBy('id')
         .execute()

@@ -23,13 +23,19 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 export interface Tables {
   tenants: Mutable<Omit<Tenant, 'settings'>> & { settings: JsonColumn<TenantSettings> }
   plans: Mutable<PlanRecord>
-  apis: Mutable<Omit<Api, 'mcp' | 'passthrough' | 'traffic' | 'versioning' | 'deprecation' | 'sharing'>> & {
+  apis: Mutable<
+    Omit<
+      Api,
+      'mcp' | 'passthrough' | 'traffic' | 'versioning' | 'deprecation' | 'sharing' | 'pendingDefinitions'
+    >
+  > & {
     mcp: JsonColumn<Api['mcp']>
     passthrough: JsonColumn<Api['passthrough']>
     traffic: JsonColumn<Api['traffic']>
     versioning: JsonColumn<Api['versioning']>
     deprecation: JsonColumn<Api['deprecation']>
     sharing: JsonColumn<Api['sharing']>
+    pendingDefinitions: JsonColumn<Api['pendingDefinitions']>
     deletedAt: ColumnType<Date | null, Date | null | undefined, Date | null>
   }
   subscriptions: Mutable<Omit<Subscription, 'metadata'>> & { metadata: JsonColumn<Subscription['metadata']> }
