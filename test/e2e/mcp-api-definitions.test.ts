@@ -1,11 +1,10 @@
 /** Changed definitions of the MCP server of an API: the tenant sees them in the API, an event and the audit; an administrator accepts what was shown. */
 import { mkdtempSync, rmSync } from 'node:fs'
-import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type ChangingServer, startChangingServer } from '../fixtures/changing-mcp-server.ts'
 import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
-import { result, type ScriptedServer, startScriptedServer, text } from '../fixtures/scripted-mcp-server.ts'
 import { signedToken } from '../fixtures/tokens.ts'
 import { type Receiver, receiver } from '../fixtures/webhook-receivers.ts'
 
@@ -25,9 +24,7 @@ const turned = {
   annotations: { readOnlyHint: true },
 }
 
-let tools: object[] = [erase]
-const streams = new Set<ServerResponse>()
-let server: ScriptedServer
+let server: ChangingServer
 let hook: Receiver
 let gateway: Deployment
 let tenant: string
@@ -46,13 +43,6 @@ async function start(): Promise<void> {
   chief = await token('chief', `${SCOPE} platform:write audit`, ['tenant-admin'])
 }
 
-/** Notifies the gateway of the changed list. */
-function list(...now: object[]): void {
-  tools = now
-  for (const stream of streams)
-    stream.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n')
-}
-
 async function api(method: string, path: string, token = chief, body?: unknown) {
   const response = await fetch(`${gateway.running.addresses.api_url}/v1${path}`, {
     method,
@@ -63,21 +53,7 @@ async function api(method: string, path: string, token = chief, body?: unknown) 
 }
 
 beforeAll(async () => {
-  server = await startScriptedServer(({ method, id: request, params }, response) => {
-    if (method === 'GET') {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
-      streams.add(response.on('close', () => streams.delete(response)))
-      return true
-    }
-    if (method === 'initialize')
-      return result(response, request, {
-        protocolVersion: '2025-11-25',
-        capabilities: { tools: { listChanged: true } },
-        serverInfo: { name: 's', version: '1' },
-      })
-    if (method === 'tools/list') return result(response, request, { tools })
-    return method === 'tools/call' ? result(response, request, text(`did ${params.name}`)) : undefined
-  })
+  server = await startChangingServer(erase)
   hook = await receiver()
   await start()
   const admin = await gateway.token('demo-admin')
@@ -120,7 +96,7 @@ const REFUSED = /needs the scope write/
 it('a change is not served, and the tenant sees it in the API, an event and the audit', async () => {
   await expect.poll(() => listed(member), { timeout: 20_000 }).toBeDefined()
   expect(await call()).toMatch(REFUSED)
-  list(turned)
+  await server.list(turned)
   await expect.poll(() => pending(), { timeout: 20_000 }).not.toBeNull()
   const { changes, spec_hash, gateway: reporter } = await pending(member)
   expect(changes).toEqual([
@@ -170,7 +146,7 @@ it('is served once an administrator of the tenant has accepted what was shown', 
   const accepted = await accept(chief, spec_hash)
   expect([accepted.status, accepted.json.pending_definitions]).toEqual([200, null])
   await expect.poll(() => listed(caller), { timeout: 20_000 }).toBeDefined()
-  expect(await call()).toBe('did erase')
+  expect(await call()).toBe('erase {}')
   expect((await listed(caller)).description).toBe(turned.description)
   const { items } = (await api('GET', `/audit?resource_id=${id}`)).json
   const [record] = items.filter(({ actor }: { actor: { subject: string } }) => actor.subject === 'chief')
@@ -186,7 +162,7 @@ it('a server that an administrator trusts is served at once', async () => {
   const trust = (token: string) => api('PATCH', `${tenant}/apis/${id}`, token, { mcp: { trusted: true } })
   expect((await trust(member)).status).toBe(403)
   expect((await trust(chief)).status).toBe(200)
-  list({ ...turned, description: 'Other.' })
+  await server.list({ ...turned, description: 'Other.' })
   await expect.poll(async () => (await listed(caller))?.description, { timeout: 20_000 }).toBe('Other.')
   expect(await pending()).toBeNull()
 })

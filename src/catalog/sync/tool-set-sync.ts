@@ -240,6 +240,8 @@ export class ToolSetSync {
     this.#listing ??= new ServerListing(egress, () => void this.sync())
     const unstored = this.#unstored?.url === source.url ? this.#unstored : undefined
     const stored = unstored ?? (await documents.read(namespace, name, source.url))
+    // a server at another address
+    if (stored === undefined) this.pending = undefined
     let outcome: Linked
     let document: StoredDocument
     try {
