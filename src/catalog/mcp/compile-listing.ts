@@ -2,7 +2,7 @@
 import { isObject } from '../../base/json/is-object.ts'
 import type { JsonSchema } from '../../base/json/json-schema.ts'
 import { assertSchema } from '../../base/json-schema/validate.ts'
-import type { BoundSecret } from '../../model/bound-secret.ts'
+import { type BoundSecret, bindingFault } from '../../model/bound-secret.ts'
 import {
   type BackendAuthentication,
   type Feature,
@@ -280,6 +280,12 @@ export function authenticationOf(
     in: 'header',
     name: source.keyHeader ?? 'X-API-Key',
   })
+}
+
+/** @throws DocumentError when the secret may not be sent to the server, or to the authorization server */
+export function requireBoundSecret(toolSet: McpToolSet, credential: BoundSecret | undefined): void {
+  const fault = bindingFault(authenticationOf(toolSet, credential), toolSet.source.url)
+  if (fault !== undefined) throw new DocumentError(fault)
 }
 
 function reasonOf(error: unknown): string {

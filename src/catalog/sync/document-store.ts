@@ -96,3 +96,13 @@ function checkOf(parts: readonly (string | Uint8Array)[]): string {
   for (const part of parts) hash.update(part)
   return hash.digest('hex')
 }
+
+export function isSameDocument(a: StoredDocument, b: StoredDocument): boolean {
+  const isSameFile = (x: StoredFile | undefined, y: StoredFile): boolean =>
+    x !== undefined && x.etag === y.etag && Buffer.compare(x.bytes, y.bytes) === 0
+  return (
+    isSameFile(a, b) &&
+    a.files.size === b.files.size &&
+    [...b.files].every(([uri, file]) => isSameFile(a.files.get(uri), file))
+  )
+}

@@ -2,16 +2,16 @@
 
 import { backoffMs } from '../../base/async/backoff.ts'
 import { writeJson } from '../../base/json/exact-number.ts'
-import { type BoundSecret, bindingFault } from '../../model/bound-secret.ts'
+import type { BoundSecret } from '../../model/bound-secret.ts'
 import type { PendingDefinitions } from '../../model/pending-definitions.ts'
 import type { KeyReference, ToolSet } from '../../model/tool-set.ts'
 import type { Egress } from '../../net/egress/egress.ts'
-import { authenticationOf, isMcpToolSet, type McpToolSet } from '../mcp/compile-listing.ts'
+import { isMcpToolSet, type McpToolSet, requireBoundSecret } from '../mcp/compile-listing.ts'
 import { holdChanges } from '../mcp/hold-changes.ts'
 import { ServerListing } from '../mcp/server-listing.ts'
 import { acceptedTools, filesOf } from './accepted-tools.ts'
 import type { Compiled, CompileOutcome, ToolSetCompiler } from './compile-job.ts'
-import type { DocumentStore, StoredDocument, StoredFile } from './document-store.ts'
+import { type DocumentStore, isSameDocument, type StoredDocument, type StoredFile } from './document-store.ts'
 import { fetchDocument } from './fetch-document.ts'
 import { folderFiles, noFiles, originFiles, storedFiles } from './file-readers.ts'
 import { FileLoader, type FileReader } from './load-files.ts'
@@ -83,9 +83,8 @@ export class ToolSetSync {
   #lastLocal: string | undefined
   /** Hashes of the last compiled document and of the other inputs. */
   #known: { readonly specHash: string; readonly inputs: string } | undefined
-  /** Hosts of the secret as read last, and of the last tools. */
-  #hosts = ''
-  #hostsInUse = ''
+  /** Hosts of the secret: as read last, and of the last tools. */
+  readonly #hosts = { read: '', used: '' }
 
   constructor(
     toolSet: ToolSet,
@@ -147,9 +146,11 @@ export class ToolSetSync {
 
   /** Tools that could not be compiled again do not keep a secret whose hosts have changed. */
   #withdrawn(outcome: SyncOutcome): SyncOutcome {
-    const isKept = outcome.kind === 'fault' && outcome.fallback === undefined
-    if (!isKept) this.#hostsInUse = this.#hosts
-    return isKept && this.#hosts !== this.#hostsInUse ? { ...outcome, withdraws: true } : outcome
+    const { read, used } = this.#hosts
+    if (outcome.kind === 'fault' && outcome.fallback === undefined)
+      return read === used ? outcome : { ...outcome, withdraws: true }
+    this.#hosts.used = read
+    return outcome
   }
 
   async #once(): Promise<SyncOutcome> {
@@ -187,8 +188,8 @@ export class ToolSetSync {
     const { references } = this.#parts
     const { secretRef } = toolDefaults.authentication
     const credential = secretRef === undefined ? undefined : await references.readSecret(namespace, secretRef)
-    this.#hosts = String(credential?.hosts)
-    if (isMcpToolSet(this.toolSet)) requireBound(this.toolSet, credential)
+    this.#hosts.read = String(credential?.hosts)
+    if (isMcpToolSet(this.toolSet)) requireBoundSecret(this.toolSet, credential)
     const overlayTexts: (string | Uint8Array)[] = []
     for (const overlay of this.toolSet.overlays ?? [])
       if (overlay.kind === 'configMap')
@@ -267,7 +268,7 @@ export class ToolSetSync {
     stored: StoredDocument | undefined,
     document: StoredDocument,
   ): Promise<SyncOutcome> {
-    if (stored !== undefined && isSame(stored, document)) return outcome
+    if (stored !== undefined && isSameDocument(stored, document)) return outcome
     const { namespace, name } = this.toolSet
     try {
       await this.#parts.documents.write(namespace, name, document)
@@ -336,22 +337,6 @@ export class ToolSetSync {
     this.#timer = setTimeout(() => void this.sync(), Math.min(jittered, MAX_TIMER_MS))
     this.#timer.unref()
   }
-}
-
-/** @throws Error when the secret may not be sent to the server, or to the authorization server */
-function requireBound(toolSet: McpToolSet, credential: BoundSecret | undefined): void {
-  const fault = bindingFault(authenticationOf(toolSet, credential), toolSet.source.url)
-  if (fault !== undefined) throw new Error(fault)
-}
-
-function isSame(a: StoredDocument, b: StoredDocument): boolean {
-  const isSameFile = (x: StoredFile | undefined, y: StoredFile): boolean =>
-    x !== undefined && x.etag === y.etag && Buffer.compare(x.bytes, y.bytes) === 0
-  return (
-    isSameFile(a, b) &&
-    a.files.size === b.files.size &&
-    [...b.files].every(([uri, file]) => isSameFile(a.files.get(uri), file))
-  )
 }
 
 function messageOf(error: unknown): string {
