@@ -37,6 +37,8 @@ const RETURN_TO = /^[a-z0-9-]+(?:\/[\w.~%-]+)*(?:\?[\w.~%&=+:,*-]*)?$/
 const REFRESH_BEFORE_MS = 20_000
 /** A person who was suspended at the provider, or has another role there, is that here within a minute, however long tokens live. */
 const MAX_TOKEN_AGE_MS = 45_000
+/** For one instance to renew a session, before another one does it. */
+const RENEWAL_MS = 10_000
 
 export class Login {
   readonly #parts: LoginParts
@@ -142,8 +144,10 @@ export class Login {
     if (secret === undefined && refreshToken === undefined) return isValid ? session : undefined
     // a provider that rotates refresh tokens ends the login when two instances use the same one
     const isShared = refreshToken !== undefined && oauth.isRefreshed(refreshToken)
-    if (isValid && !isShared && !(await marks.put(renewalMark(session), nowMs + MAX_TOKEN_AGE_MS)))
-      return session
+    const claim = (): Promise<boolean> =>
+      // a store that is full refuses marks, and still knows which sessions have ended
+      marks.put(renewalMark(session), nowMs + RENEWAL_MS).catch(() => true)
+    if (isValid && !isShared && !(await claim())) return session
     try {
       const tokens =
         secret === undefined
@@ -152,7 +156,11 @@ export class Login {
       return { ...session, ...tokens, renewedAtMs: now() }
     } catch (error) {
       if (!(error instanceof LoginFailure)) throw error
-      if (!error.isTransient) return undefined
+      if (!error.isTransient) {
+        // another request would go on with the token that is still valid
+        if (isValid) await marks.put(endMark(session), lastEnd(session))
+        return undefined
+      }
       if (now() < session.expiresAtMs) return session
       throw error
     }
