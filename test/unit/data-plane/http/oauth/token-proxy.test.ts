@@ -216,3 +216,36 @@ it('the first forms wait for the discovery of the provider, and reach its endpoi
     'POST /oauth2/v1/token',
   ])
 })
+
+describe('a revocation', () => {
+  /** @param announced members of the discovery document. @param status of the revocation endpoint */
+  async function revoke(text: string, announced: object | undefined, status: number, reply = '') {
+    const provider = await providerThat((request, response) => {
+      if (request.method === 'POST') return void response.writeHead(status).end(reply)
+      if (announced === undefined) return void response.writeHead(500).end()
+      response.end(JSON.stringify({ issuer: request.issuer, ...announced }))
+    })
+    closers.push(provider.close)
+    const answer = read(await front(provider.issuer).revoke(form(text)))
+    return { ...answer, sent: provider.received.filter(({ method }) => method === 'POST') }
+  }
+
+  it('goes to the provider unchanged, whose confirmation has any body', async () => {
+    const { status, body, headers, sent } = await revoke('token=t&client_id=a', undefined, 200, '<html>')
+    expect([status, body, headers['cache-control']]).toEqual([200, {}, 'no-store'])
+    expect(sent.map(({ url, body }) => [url, body])).toEqual([
+      [expect.stringMatching(/\/protocol\/openid-connect\/revoke$/), 'token=t&client_id=a'],
+    ])
+  })
+
+  it.each<[string, string, object | undefined, number, string, number, number]>([
+    ['a form without a token', 'client_id=a', undefined, 200, '', 400, 0],
+    ['two tokens', 'token=t&token=u', undefined, 200, '', 400, 0],
+    ['a provider without the endpoint', 'token=t', {}, 200, '', 404, 0],
+    ['an unknown client', 'token=t', undefined, 401, '{"error":"invalid_client"}', 401, 1],
+    ['a failure', 'token=t', undefined, 503, '{"error":"server_error"}', 502, 1],
+  ])('of %s has the specified status', async (_, text, announced, given, reply, expected, requests) => {
+    const { status, sent } = await revoke(text, announced, given, reply)
+    expect([status, sent.length]).toEqual([expected, requests])
+  })
+})
