@@ -78,7 +78,8 @@ export class SessionCookies {
   read(request: Request, secure: boolean): Session | undefined {
     const session = this.#open<Session>(request, this.#nameOf('session', request, secure))
     const nowMs = this.#now()
-    if (session === undefined || nowMs > lastEnd(session)) return undefined
+    // one of a version before has no id, so that nothing could end it
+    if (session?.id === undefined || nowMs > lastEnd(session)) return undefined
     return nowMs > session.expiresAtMs + MAX_IDLE_MS ? undefined : session
   }
 

@@ -48,6 +48,12 @@ describe('docs/reference/http.md', () => {
   })
 })
 
+it('every test that SECURITY.md names exists', () => {
+  const named = [...read('SECURITY.md').matchAll(/`(test\/[\w/.-]+)`/g)].map(match => match[1]!)
+  expect(named.length).toBeGreaterThan(20)
+  expect(named.filter(path => !existsSync(join(ROOT, path)))).toEqual([])
+})
+
 describe('the folders in CONTRIBUTING.md', () => {
   const listed: string[] = []
   let parent = ''
