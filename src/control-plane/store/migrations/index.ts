@@ -1,4 +1,5 @@
 /** The ordered list of migrations. Do not edit a released migration: append a new one. */
+import { statements as apiDefinitions } from './api-definitions.ts'
 import { statements as initial } from './initial.ts'
 import { statements as sessionMarks } from './session-marks.ts'
 
@@ -11,4 +12,5 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { name: '0001-initial', statements: initial },
   { name: '0002-session-marks', statements: sessionMarks },
+  { name: '0003-api-definitions', statements: apiDefinitions },
 ]

@@ -52,8 +52,6 @@ export const TABLES: readonly string[] = [
   type text not null default 'http',
   mcp jsonb,
   sharing jsonb,
-  pending_definitions jsonb,
-  accepted_spec_hash text,
   deleted_at timestamptz,
   ${STAMPS})`,
   `create unique index apis_path_key on apis
