@@ -163,9 +163,10 @@ describe.skipIf(!isInstalled && !required)(
         if (kind !== 'Deployment' || metadata.name.endsWith('-bindings')) continue
         const env = Object.entries(settingsOf(objectsOf(set), metadata.name)).map(([name, value]) => {
           if (!name.endsWith('_FILE')) return [name, value ?? 'name']
-          const secret = { DATABASE_URL: 'postgres://db/toolgate?sslmode=verify-full', REDIS_URL: 'redis://redis' }[
-            name.slice(0, -5)
-          ]
+          const secret = {
+            DATABASE_URL: 'postgres://db/toolgate?sslmode=verify-full',
+            REDIS_URL: 'redis://redis',
+          }[name.slice(0, -5)]
           return [name.slice(0, -5), secret ?? 'a-secret-of-at-least-32-characters']
         })
         const image = {

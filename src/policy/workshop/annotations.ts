@@ -20,7 +20,7 @@ interface Annotated {
   readonly path: readonly { readonly value: string }[]
 }
 
-/** Where METADATA contains a schema of its own, each as `{file}:{line}`: the compiler opens the files that such a schema refers to. */
+/** Where METADATA contains its own schema, each as `{file}:{line}`: the compiler opens the files that such a schema refers to. */
 export function ownSchemas(output: string): readonly string[] {
   const { annotations = [] } = JSON.parse(output) as { annotations?: Annotated[] }
   return annotations

@@ -50,7 +50,7 @@ const MAX_ERRORS = 50
 const MAX_TESTS = 500
 const MAX_MESSAGE = 2000
 const SCHEMA_FILE = 'schemas/input.json'
-const OWN_SCHEMA = 'METADATA contains a schema of its own. Remove it, or refer to schema.input.'
+const OWN_SCHEMA = 'METADATA contains its own schema. Remove it, or refer to schema.input.'
 
 /** @throws Error when opa cannot be run */
 export async function compileDraft(files: DraftFiles, options: DraftOptions): Promise<CompiledDraft> {

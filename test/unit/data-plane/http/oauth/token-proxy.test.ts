@@ -226,8 +226,8 @@ describe('a revocation', () => {
       response.end(JSON.stringify({ issuer: request.issuer, ...announced }))
     })
     closers.push(provider.close)
-    const answer = read(await front(provider.issuer).revoke(form(text)))
-    return { ...answer, sent: provider.received.filter(({ method }) => method === 'POST') }
+    const reply = read(await front(provider.issuer).revoke(form(text)))
+    return { ...reply, sent: provider.received.filter(({ method }) => method === 'POST') }
   }
 
   it('goes to the provider unchanged, whose confirmation has any body', async () => {
