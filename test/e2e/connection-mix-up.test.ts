@@ -47,7 +47,7 @@ beforeAll(async () => {
   writeToolSet('plain', honest)
   writeToolSet('weather', evil)
   gateway = await deploy({ TOOLSETS: toolsets })
-  home = `${gateway.url}/connections`
+  home = `${gateway.url.replace('//', '//pages.')}/connections`
   browser = new CookieBrowser()
   const page = await browser.open(`${home}/login`)
   await browser.open(page.url, { account: 'developer' })

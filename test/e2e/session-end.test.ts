@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createSealer } from '../../src/base/secrets/sealer.ts'
 import { CookieBrowser } from '../fixtures/cookie-browser.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { localFetch } from '../fixtures/local-fetch.ts'
 
 const SECRETS_KEY = 'k'.repeat(64)
 let deployment: Deployment
@@ -12,7 +13,7 @@ let connections: string
 beforeAll(async () => {
   deployment = await deploy({ SECRETS_KEY })
   console = `${deployment.running.addresses.api_url}/console`
-  connections = `${deployment.url}/connections`
+  connections = `${deployment.url.replace('//', '//pages.')}/connections`
 })
 afterAll(() => deployment?.stop())
 
@@ -27,7 +28,7 @@ async function signIn(login: string): Promise<string> {
 async function logOut(page: string, cookie: string): Promise<void> {
   const { origin } = new URL(page)
   const init = { method: 'POST', redirect: 'manual', headers: { cookie, origin } } as const
-  expect((await fetch(`${page}/logout`, init)).status).toBeLessThan(400)
+  expect((await localFetch(`${page}/logout`, init)).status).toBeLessThan(400)
 }
 
 /** The session as the server reads it from the cookies. */
@@ -55,7 +56,7 @@ async function refreshed(cookies: string): Promise<string> {
 const plansStatus = async (cookie: string): Promise<number> =>
   (await fetch(`${console}/api/control/v1/plans`, { headers: { cookie } })).status
 const isSignedIn = async (cookie: string): Promise<boolean> =>
-  (await (await fetch(`${connections}/list`, { headers: { cookie } })).text()).includes('Signed in as')
+  (await (await localFetch(`${connections}/list`, { headers: { cookie } })).text()).includes('Signed in as')
 
 it('of the console: every copy ends with the logout, and its refresh token at the provider', async () => {
   const [cookie, other] = [await signIn(`${console}/login`), await signIn(`${console}/login`)]

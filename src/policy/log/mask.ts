@@ -23,7 +23,7 @@ export interface Masked {
 
 const SENSITIVE_NAME =
   /pass(word|phrase|wd)?$|p(?:ass)?wd|secret|token|(?:api|access|private|signing)[-_ ]?key|authori[sz]ation|credential|cookie|session|card|cvv|cvc|iban|ssn|pin$|^t?otp|otp$|[-_ ]otp|one.?time.?(?:code|pass)|jwt|passwor[td]/i
-/** Of the same meaning in the languages of many APIs. */
+/** Such names in the languages of many APIs. */
 const SENSITIVE_WORD =
   /kennwort|geheim|contrase[nñ]a|(?<![a-z])clave|senha|segredo|mot.?de.?passe|wachtwoord|l[oö]senord|salasana|has[lł]o|heslo|parola|jelsz[oó]|şifre|пароль|密码|密碼|口令|パスワード|暗証|비밀번호|รหัสผ่าน|كلمة.?(?:السر|المرور)|סיסמ/iu
 const MASK = '[masked]'
