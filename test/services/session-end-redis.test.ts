@@ -3,12 +3,14 @@ import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CookieBrowser } from '../fixtures/cookie-browser.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { localFetch } from '../fixtures/local-fetch.ts'
 import { freePorts } from '../fixtures/free-ports.ts'
 import { RedisServer, SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 
 describe.skipIf(withoutRedis)(`sessions of two gateways${SKIPPED_HINT}`, () => {
   let redis: RedisServer
   let one: Deployment
+  let pages: string
   let two: Deployment
   let ports: readonly number[]
 
@@ -19,7 +21,9 @@ describe.skipIf(withoutRedis)(`sessions of two gateways${SKIPPED_HINT}`, () => {
       REDIS_URL: redis.url,
       SECRETS_KEY: 'k'.repeat(64),
       GATEWAY_URL: `http://localhost:${ports[0]}`,
+      PAGES_URL: `http://pages.localhost:${ports[0]}`,
     }
+    pages = shared.PAGES_URL
     one = await deploy({ ...shared, GATEWAY_PORT: String(ports[0]) })
     const issuer = one.running.addresses.auth_url
     two = await deploy({ ...shared, GATEWAY_PORT: String(ports[1]), AUTH_ISSUER: issuer })
@@ -33,7 +37,7 @@ describe.skipIf(withoutRedis)(`sessions of two gateways${SKIPPED_HINT}`, () => {
   /** As a load balancer passes it on: with the public name of both. */
   function list(port: number, cookie: string) {
     return new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const headers = { host: `localhost:${ports[0]}`, cookie }
+      const headers = { host: new URL(pages).host, cookie }
       request(`http://localhost:${port}/connections/list`, { headers }, response => {
         let text = ''
         response.setEncoding('utf8')
@@ -50,16 +54,16 @@ describe.skipIf(withoutRedis)(`sessions of two gateways${SKIPPED_HINT}`, () => {
   it('end at both with the logout at one, and are unknown without Redis', async () => {
     const signIn = async (): Promise<string> => {
       const browser = new CookieBrowser()
-      const page = await browser.open(`${one.url}/connections/login`)
+      const page = await browser.open(`${pages}/connections/login`)
       await browser.open(page.url, { account: 'developer' })
-      return browser.cookiesFor(one.url)
+      return browser.cookiesFor(pages)
     }
     const [cookie, other] = [await signIn(), await signIn()]
     const signedIn = (copy: string) =>
       Promise.all(ports.map(async port => (await list(port, copy)).text.includes('Signed in as')))
     expect(await signedIn(cookie)).toEqual([true, true])
-    const headers = { cookie, origin: one.url }
-    await fetch(`${one.url}/connections/logout`, { method: 'POST', redirect: 'manual', headers })
+    const headers = { cookie, origin: pages }
+    await localFetch(`${pages}/connections/logout`, { method: 'POST', redirect: 'manual', headers })
     expect([await signedIn(cookie), await signedIn(other)]).toEqual([
       [false, false],
       [true, true],
