@@ -79,6 +79,14 @@ export function asUser(caller: Principal): Principal {
   return principal({ ...caller, consumer: `user:${caller.subject}` })
 }
 
+/**
+ * Whether calls are counted for a user. A token that a client got for itself names the client, or its service account as Keycloak does; users choose
+ * their names, so nothing else may follow from it.
+ */
+export function isOfUser({ kind, subject, consumer, name }: Principal): boolean {
+  return kind === 'token' && subject !== consumer && name !== `service-account-${consumer.toLowerCase()}`
+}
+
 interface Known {
   readonly given: readonly string[]
   readonly canonical: readonly string[]

@@ -1,5 +1,4 @@
 /** Accounts that users connect at backends: refusal or question, the page, tokens of two users, refresh, revocation, a failing authorization server. */
-import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,6 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { CookieBrowser } from '../fixtures/cookie-browser.ts'
 import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
 import { type OAuthServer, startOAuthServer } from '../fixtures/oauth-server.ts'
+import { registeredToken, signIn } from '../fixtures/registered-client.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'user-connections-'))
 const toolsets = join(folder, 'toolsets')
@@ -61,7 +61,9 @@ beforeAll(async () => {
       }),
     )
   }
-  gateway = await deploy({ TOOLSETS: toolsets, DATA_DIR: dataDir })
+  const plans = join(folder, 'plans.yaml')
+  writeFileSync(plans, JSON.stringify({ rules: [{ tenant: 'acme', plan: 'enterprise' }] }))
+  gateway = await deploy({ TOOLSETS: toolsets, DATA_DIR: dataDir, PLANS: plans })
   home = `${gateway.url.replace('//', '//pages.')}/connections`
 })
 afterAll(async () => {
@@ -71,48 +73,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** At the embedded provider: its page asks for an account once for each browser. */
-async function signIn(browser: CookieBrowser, url: string, account: string, until?: string) {
-  const page = await browser.open(url, undefined, until)
-  return page.url.includes('/interaction/') ? browser.open(page.url, { account }, until) : page
-}
-
-/** An access token of the user for another client than the page. */
-async function tokenOf(account: string): Promise<string> {
-  const redirect = 'http://127.0.0.1:9/callback'
-  const registered = await gateway.post('/oauth/register', {
-    redirect_uris: [redirect],
-    token_endpoint_auth_method: 'none',
-    grant_types: ['authorization_code', 'refresh_token'],
-  })
-  const metadata = await (await fetch(`${gateway.url}/.well-known/oauth-authorization-server`)).json()
-  const verifier = randomBytes(32).toString('base64url')
-  const url = new URL((metadata as { authorization_endpoint: string }).authorization_endpoint)
-  for (const [name, value] of Object.entries({
-    response_type: 'code',
-    client_id: registered.json.client_id,
-    redirect_uri: redirect,
-    state: 'x',
-    scope: 'openid platform:read platform:execute',
-    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-    code_challenge_method: 'S256',
-    resource: gateway.url,
-  }))
-    url.searchParams.set(name, value)
-  const back = await signIn(new CookieBrowser(), url.href, account, redirect)
-  const response = await fetch(`${gateway.url}/oauth/token`, {
-    method: 'POST',
-    body: new URLSearchParams({
-      grant_type: 'authorization_code',
-      client_id: registered.json.client_id,
-      redirect_uri: redirect,
-      code: new URL(back.url).searchParams.get('code')!,
-      code_verifier: verifier,
-      resource: gateway.url,
-    }),
-  })
-  return ((await response.json()) as { access_token: string }).access_token
-}
+/** Access token of the user for another client than the page. */
+const tokenOf = (account: string) => registeredToken(gateway, account)
 
 async function call(token: string, name = 'mail_read') {
   const { json, text } = await gateway.post(

@@ -6,7 +6,7 @@ import { apisOfSubscription } from '../../link/control-share.ts'
 import type { SnapshotDocument } from '../../link/document.ts'
 import type { SubscriptionShare, TenantShare } from '../../link/share-schema.ts'
 import { DEFAULT_LIMITS, type Plan, type PlanRule } from '../../model/plan.ts'
-import type { Principal } from '../../model/principal.ts'
+import { isOfUser, type Principal } from '../../model/principal.ts'
 import { limitsOf, type SubscriptionFault } from '../../model/subscription.ts'
 import type { Entitlement, PlanChoice, Snapshot } from './snapshot.ts'
 
@@ -81,9 +81,13 @@ function entitlements(
     limits: DEFAULT_LIMITS,
     subscriptionId: undefined,
   })
+  // a client without a plan may have registered itself, and each user may have many such clients
+  const ofUser: Entitlement = Object.freeze({ ...withoutPlan, per: 'user' })
 
   const byRule = oncePer(
-    (caller: Principal) => ruled.find(({ rule }) => applies(rule, caller))?.entitlement ?? withoutPlan,
+    (caller: Principal) =>
+      ruled.find(({ rule }) => applies(rule, caller))?.entitlement ??
+      (isOfUser(caller) ? ofUser : withoutPlan),
   )
 
   return {

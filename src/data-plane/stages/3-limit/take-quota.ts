@@ -12,7 +12,7 @@ import type { Stage } from '../../pipeline/stage.ts'
 import { counterKey } from '../../quota/counter-key.ts'
 import type { Quota, QuotaGrant, QuotaKey, QuotaRefusal, QuotaRequest } from '../../quota/quota.ts'
 import type { CompiledApi, CompiledTool, Entitlement } from '../../snapshot/snapshot.ts'
-import { apiOf, entitlementOf } from '../shared/entitlement.ts'
+import { apiOf, countedName, entitlementOf } from '../shared/entitlement.ts'
 import { quotaRefusal } from '../shared/quota-refusal.ts'
 
 /** Lists, discovery, initialize and ping consume nothing (docs/reference/http.md, Quotas per consumer). */
@@ -20,10 +20,10 @@ export function consumes(exchange: Exchange): boolean {
   return isCall(exchange.operation) || exchange.operation.action === 'proxy'
 }
 
-/** The counter of a caller, who has limits as a consumer or, with `per: user`, as a user of any consumer. */
-export function quotaKeyOf(principal: Principal, { subscriptionId, per }: Entitlement): string {
-  const consumer = per === 'user' ? `user:${principal.subject}` : principal.consumer
-  return counterKey(principal.tenant ?? '', consumer, subscriptionId)
+/** The counter of a caller. */
+export function quotaKeyOf(principal: Principal, entitlement: Entitlement): string {
+  const name = countedName(principal, entitlement)
+  return counterKey(principal.tenant ?? '', name, entitlement.subscriptionId)
 }
 
 /** @param clientNetwork of the client that sent a request, through the trusted proxies or directly */

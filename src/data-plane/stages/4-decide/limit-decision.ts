@@ -6,6 +6,7 @@ import type { Outcome } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import { boundedName } from '../../quota/counter-key.ts'
 import { POLICY_LIMIT_KEY, type Quota, type QuotaGrant, type QuotaRefusal } from '../../quota/quota.ts'
+import { countedName, entitlementOf } from '../shared/entitlement.ts'
 import { obligationsOf } from '../shared/obligations.ts'
 import { quotaRefusal } from '../shared/quota-refusal.ts'
 
@@ -35,9 +36,12 @@ function accept(taken: QuotaGrant | QuotaRefusal): Outcome {
   return undefined
 }
 
-/** One counter for each consumer and thing. */
-function keyOf({ operation, tenant, principal, tool }: Exchange): string {
+/** One counter for each caller and thing. */
+function keyOf(exchange: Exchange): string {
+  const { operation, tenant, tool } = exchange
+  const principal = exchange.principal!
+  const name = countedName(principal, entitlementOf(exchange, principal))
   const thing =
     tool !== undefined ? tool.tool.name : operation.action === 'proxy' ? operation.api.id : operation.action
-  return boundedName(POLICY_LIMIT_KEY, JSON.stringify([tenant ?? null, principal!.consumer, thing]))
+  return boundedName(POLICY_LIMIT_KEY, JSON.stringify([tenant ?? null, name, thing]))
 }

@@ -12,6 +12,11 @@ export function entitlementOf(exchange: Exchange, principal: Principal): Entitle
   return exchange.entitlement
 }
 
+/** The name that a caller's calls are counted under: a user of any client, where the limits are of users. */
+export function countedName({ subject, consumer }: Principal, { per }: Entitlement): string {
+  return per === 'user' ? `user:${subject}` : consumer
+}
+
 function foundEntitlement(exchange: Exchange, principal: Principal): Entitlement {
   const { operation } = exchange
   const apiId = operation.action === 'proxy' ? operation.api.id : exchange.tool?.tool.apiId

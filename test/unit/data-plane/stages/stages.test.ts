@@ -145,23 +145,29 @@ describe('take-quota', () => {
     expect(seen).toEqual([])
   })
 
-  it('counts per tenant and consumer, with the limits of the plan or the specified defaults', () => {
+  it('counts per tenant and consumer with the limits of a plan, and per user with the specified defaults', () => {
     const seen: QuotaRequest[] = []
     const snapshot = aSnapshot({
       plans: [{ slug: 'gold', name: 'Gold', perSecond: 100 }],
       consumers: { rich: 'gold' },
     })
-    for (const consumer of ['rich', 'poor']) {
+    for (const caller of [
+      { consumer: 'rich', subject: 'ann' },
+      { consumer: 'poor', subject: 'ann' },
+      { consumer: 'poor', subject: 'poor' },
+      { consumer: 'Poor', subject: 'b9c1', name: 'service-account-poor' },
+      { consumer: 'app', subject: 'key-1', kind: 'api_key' },
+    ] as const) {
       const x = exchange({ operation: CALL, snapshot })
-      x.principal = aPrincipal({ consumer })
+      x.principal = aPrincipal(caller)
       x.tool = compiled(aTool())
       void takeQuota(quota(undefined, seen), addressOf).run(x)
     }
-    expect(seen.map(request => request.key)).toEqual([{ name: 'acme/rich' }, { name: 'acme/poor' }])
-    expect(seen.map(request => request.limits)).toMatchObject([
-      { perSecond: 100 },
-      { perMinute: 5, perDay: 10_000 },
-    ])
+    const names = ['acme/rich', 'acme/user:ann', 'acme/poor', 'acme/Poor', 'acme/app']
+    expect(seen.map(request => request.key)).toEqual(names.map(name => ({ name })))
+    const [ofPlan, ...others] = seen.map(request => request.limits)
+    expect(ofPlan).toMatchObject({ perSecond: 100 })
+    for (const limits of others) expect(limits).toMatchObject({ perMinute: 5, perDay: 10_000 })
   })
 
   const standing = { limit: 5, remaining: 0, resetAtSecs: 1_700_000_060 }

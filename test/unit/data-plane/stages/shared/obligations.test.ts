@@ -85,7 +85,7 @@ describe('limit', () => {
     const stage = limitDecision(quota)
     const run = (consumer: string, tool = 'get_order') => {
       const x = calls({ limit: { per_minute: 2 } })
-      x.principal = aPrincipal({ consumer })
+      x.principal = aPrincipal({ consumer, subject: consumer })
       x.tool = compiled(aTool({ name: tool }))
       void authorize().run(x)
       return stage.run(x)
