@@ -19,7 +19,7 @@ const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 const JSON_BODY = ['content-type', JSON_TYPE]
 
 /** Adds request id, trace id and `nosniff` to every response, and CORS headers to all but those of `sendWithOwnCors`. */
-export class Call implements ByteBudget {
+export class Call implements ByteBudget, Credentials {
   readonly request: HttpRequest
   readonly response: HttpResponse
   readonly requestId: string
@@ -62,13 +62,16 @@ export class Call implements ByteBudget {
     this.corsHeaders = corsHeaders
   }
 
-  get credentials(): Credentials {
-    return {
-      authorization: this.request.header('authorization'),
-      apiKey: this.request.header('x-api-key'),
-      tenant: this.request.header('x-tenant-id'),
-      verified: this.verified,
-    }
+  get authorization(): string {
+    return this.request.header('authorization')
+  }
+
+  get apiKey(): string {
+    return this.request.header('x-api-key')
+  }
+
+  get tenant(): string {
+    return this.request.header('x-tenant-id')
   }
 
   /** For bytes that are kept until the response has left. */

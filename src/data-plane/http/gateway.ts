@@ -110,7 +110,7 @@ export function runAndRender<R>(
     access,
     snapshot,
     operation,
-    credentials: call.credentials,
+    credentials: call,
     peer: call.request,
     cancellation,
     receivedAtMs: call.receivedAtMs,

@@ -16,6 +16,7 @@ import type { SimulatedStep } from '../../pipeline/simulate.ts'
 import type { CompiledTool, Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import { ParameterFault, tenantSeenBy } from '../call-parameters.ts'
+import { refuseEarly } from '../early-refusal.ts'
 import type { GatewayParts } from '../gateway.ts'
 import { readJson } from '../json-body.ts'
 import type { RestTools } from '../rest.ts'
@@ -61,7 +62,13 @@ export class SimulateAdmin {
 
   /** POST /admin/simulate */
   simulate(call: Call, snapshot: Snapshot): void {
+    const operation = { action: 'admin', resource: 'simulate' } as const
+    const early = refuseEarly(this.#gateway, call, snapshot, 'admin', operation, refusal =>
+      this.#rest.refuse(call, refusal),
+    )
+    if (early === undefined) return
     readJson(call, MAX_BODY_BYTES, body => {
+      if (!early.proceed()) return
       if (body.kind === 'refusal') return this.#rest.refuse(call, body)
       void serveAdmin(this.#gateway, this.#rest, call, snapshot, 'simulate', admin =>
         this.#respond(call, snapshot, admin, body.value),

@@ -72,7 +72,7 @@ export async function callerOf(
   call: Call,
   snapshot: Snapshot,
 ): Promise<Exchange | undefined> {
-  if (call.credentials.authorization === '' && call.credentials.apiKey === '') return undefined
+  if (call.authorization === '' && call.apiKey === '') return undefined
   const { exchange, refusal } = await authenticated(parts, call, snapshot, undefined)
   return refusal === undefined ? exchange : undefined
 }

@@ -5,11 +5,10 @@ import { Cancellation } from '../../../base/cancellation.ts'
 import { isObject } from '../../../base/json/is-object.ts'
 import { isLegacyVersion, LEGACY_VERSIONS } from '../../../mcp/versions.ts'
 import { INVALID_REQUEST, PARSE_ERROR } from '../../../model/rpc-errors.ts'
-import { UNASKED_BYTES } from '../../../net/held-bytes.ts'
 import type { Session } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
-import { PROCEED, refuseEarly } from '../early-refusal.ts'
+import { isCaller, PROCEED, refuseEarly } from '../early-refusal.ts'
 import { readJson } from '../json-body.ts'
 import { traceTextsOf } from '../trace-context.ts'
 import { postBatch } from './batch.ts'
@@ -48,6 +47,8 @@ const NO_RESPONSES =
 const UNREAD_MESSAGE = { action: 'session' } as const
 /** Bodies of methods that need no token. */
 const MAX_PUBLIC_BYTES = 64 * 1024
+/** For those, until the last byte. A listener waits longer. */
+const PUBLIC_BODY_MS = 2_000
 
 export class McpPost {
   readonly #parts: McpParts
@@ -61,17 +62,16 @@ export class McpPost {
   post(call: Call, snapshot: Snapshot): void {
     const { gateway } = this.#parts
     const { contentLength } = call.request
-    // `initialize` and `ping` need no token, and are short
-    const early =
-      contentLength > MAX_PUBLIC_BYTES
-        ? refuseEarly(gateway, call, snapshot, 'jsonrpc', UNREAD_MESSAGE, refusal =>
-            refuseMessage(gateway, call, refusal),
-          )
-        : PROCEED
+    call.verified = gateway.verifyCredentials(call, call.receivedAtMs)
+    // `initialize` and `ping` need no token; they are short, and arrive at once
+    const early = isCaller(call.verified)
+      ? PROCEED
+      : refuseEarly(
+          ...([gateway, call, snapshot, 'jsonrpc', UNREAD_MESSAGE] as const),
+          refusal => refuseMessage(gateway, call, refusal),
+          contentLength > MAX_PUBLIC_BYTES ? 0 : PUBLIC_BODY_MS,
+        )
     if (early === undefined) return
-    // a body that must be accounted for counts for its caller; one without a valid credential is served by public methods all the same
-    if (early === PROCEED && (contentLength > UNASKED_BYTES || contentLength < 0))
-      call.verified ??= gateway.verifyCredentials(call.credentials, call.receivedAtMs)
     readJson(call, this.#parts.gateway.maxBodyBytes, body => {
       if (!early.proceed()) return
       if (body.kind === 'refusal') {

@@ -87,7 +87,7 @@ function forwardForm(
     const cancellation = new Cancellation()
     call.response.onAbort(() => cancellation.cancel())
     const contentType = call.request.header('content-type')
-    const { authorization } = call.credentials
+    const { authorization } = call
     readBounded(call, MAX_TOKEN_FORM_BYTES, async body => {
       const response = await forward({ contentType, authorization, body, cancellation })
       if (response.status >= 400 && response.status < 500) onAttempt(call)
