@@ -4,8 +4,9 @@ import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { importJWK, type JWK, SignJWT } from 'jose'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Deployment, deploy, rpc } from '../fixtures/deployment.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
+import { requestToken } from '../fixtures/registered-client.ts'
 
 let gateway: Deployment
 let jwk: JWK
@@ -101,4 +102,30 @@ it('asks for a token when there is none', async () => {
   const response = await gateway.post('/mcp/v1/tools', {})
   expect([response.status, response.json.error]).toEqual([401, 'unauthorized'])
   expect(response.headers.get('www-authenticate')).not.toContain('error=')
+})
+describe('a token for another resource (RFC 8707)', () => {
+  const OTHER = 'https://api.other.example'
+
+  it('is not requested by the gateway: invalid_target, for each grant', async () => {
+    const { status, json } = await requestToken(gateway, 'developer', OTHER)
+    expect([status, json.error]).toEqual([400, 'invalid_target'])
+    for (const resource of [OTHER, `${gateway.url}.evil.example`, `${gateway.url}/t/acme/x`, 'urn:x']) {
+      const form = { grant_type: 'client_credentials', client_id: 'demo-agent', resource }
+      const refused = await read(
+        await fetch(`${gateway.url}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) }),
+      )
+      expect([resource, refused.status, refused.json.error]).toEqual([resource, 400, 'invalid_target'])
+    }
+  })
+
+  it('is refused when the provider issued it', async () => {
+    const token = await gateway.token('demo-agent', { resource: OTHER })
+    const refused = await gateway.post('/mcp/v1/tools', {}, token)
+    expect([refused.status, refused.json.error]).toEqual([401, 'invalid_audience'])
+  })
+
+  it.each(['', '/', '/mcp', '/mcp/sse', '/mcp/shop'])('unlike one for %j of the gateway', async path => {
+    const token = await gateway.token('demo-agent', { resource: `${gateway.url}${path}` })
+    expect((await gateway.post('/mcp/v1/tools', {}, token)).status).toBe(200)
+  })
 })

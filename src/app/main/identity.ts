@@ -33,7 +33,8 @@ export function openVerifier(context: AppContext, issuer: string, gatewayUrl: st
   const tokens = createTokenVerifier({
     issuer,
     audiences: settings.auth.allowedAudiences,
-    resourceUris: [gatewayUrl, `${gatewayUrl}/mcp`, `${gatewayUrl}/mcp/sse`],
+    // clients that parse the address as a URL end its empty path with a slash
+    resourceUris: [gatewayUrl, `${gatewayUrl}/`, `${gatewayUrl}/mcp`, `${gatewayUrl}/mcp/sse`],
     resourceBase: `${gatewayUrl}/mcp/`,
     fetchJson: fetchJsonOver(egress),
     rights: settings.auth.scopes === 'intersection' ? 'intersection' : undefined,

@@ -4,7 +4,7 @@ import type { JWK } from 'jose'
 import type { Client, ClientMetadata, Configuration, KoaContextWithOIDC } from 'oidc-provider'
 import { DEV_ACCOUNTS, type DevClient, OIDC_SCOPES, PLATFORM_SCOPES, REGISTERED_SCOPES } from './people.ts'
 
-/** In `aud` of every access token, as the audience mapper of a real deployment would put it (docs/reference/http.md). */
+/** In `aud` of every access token without a named resource, as the audience mapper of a real deployment would put it (docs/reference/http.md). */
 export const GATEWAY_AUDIENCE = 'platform-mcp-gateway'
 /** Stands for the gateway when a client names no resource (RFC 8707 is optional for it). */
 const DEFAULT_RESOURCE = 'urn:toolgate:gateway'
@@ -72,10 +72,9 @@ export function providerConfiguration(parts: ConfigurationParts): Configuration 
       customizers: {
         jwt: (_, token, parts) => {
           const resource = token.resourceServer?.identifier()
+          // a token for a named resource is for no other (RFC 8707 §2.2)
           parts.payload.aud =
-            resource === undefined || resource === DEFAULT_RESOURCE
-              ? GATEWAY_AUDIENCE
-              : [GATEWAY_AUDIENCE, resource]
+            resource === undefined || resource === DEFAULT_RESOURCE ? GATEWAY_AUDIENCE : resource
           parts.payload.azp = parts.payload.client_id
           // the library reads the clock of the machine
           const aheadSecs = Math.floor((now() - Date.now()) / 1000)

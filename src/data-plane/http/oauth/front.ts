@@ -59,7 +59,7 @@ export function createOAuthFront({
     token: async request =>
       provider === undefined
         ? notConfigured(502)
-        : forwardToken(request, (await provider.learnt()).tokenEndpoint, egress),
+        : forwardToken(request, (await provider.learnt()).tokenEndpoint, egress, gatewayUrl),
     revoke: async request =>
       provider === undefined
         ? notConfigured(502)

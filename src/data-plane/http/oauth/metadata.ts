@@ -41,6 +41,11 @@ export function resourceMetadataUrl(gatewayUrl: string, path: string): string {
   return `${gatewayUrl}/.well-known/oauth-protected-resource${resource}`
 }
 
+/** Whether tokens for this resource (RFC 8707) are for the gateway, or one of its tool sets. */
+export function isResource(gatewayUrl: string, resource: string): boolean {
+  return resource.startsWith(gatewayUrl) && RESOURCE_PATH.test(resource.slice(gatewayUrl.length))
+}
+
 /**
  * `/.well-known/oauth-protected-resource` and its variants (RFC 9728 §3.2).
  * @param path what follows the well-known name: '', '/mcp', '/mcp/sse' or '/mcp/{toolset}'; undefined comes back for any other (404).

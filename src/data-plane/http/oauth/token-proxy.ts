@@ -2,6 +2,7 @@
 
 import type { Cancellation } from '../../../base/cancellation.ts'
 import type { Egress, EgressResponse } from '../../../net/egress/egress.ts'
+import { isResource } from './metadata.ts'
 import { json, NO_STORE, type OAuthResponse, oauthError, parseObject } from './oauth-response.ts'
 
 /** Bound of the form; `routes.ts` reads no more. */
@@ -29,9 +30,10 @@ export async function forwardToken(
   request: TokenRequest,
   tokenEndpoint: string,
   egress: Egress,
+  gatewayUrl: string,
 ): Promise<OAuthResponse> {
   const form = formOf(request)
-  const fault = form instanceof URLSearchParams ? grantFault(form.get('grant_type')) : form
+  const fault = form instanceof URLSearchParams ? grantFault(form, gatewayUrl) : form
   if (fault !== undefined) return fault
   const response = await send(request, tokenEndpoint, egress)
   if (response.kind === 'failure') return unavailable('it cannot be reached')
@@ -89,13 +91,21 @@ function formOf({ contentType, authorization, body }: TokenRequest): URLSearchPa
   return form
 }
 
-function grantFault(grantType: string | null): OAuthResponse | undefined {
+function grantFault(form: URLSearchParams, gatewayUrl: string): OAuthResponse | undefined {
+  const grantType = form.get('grant_type')
   if (grantType === null || grantType === '') return invalid('grant_type is missing.')
   if (!GRANT_TYPES.has(grantType))
     return oauthError(
       400,
       'unsupported_grant_type',
       `grant_type must be one of ${[...GRANT_TYPES].join(', ')}.`,
+    )
+  // the provider may ignore the parameter, and the token would then be good here
+  if (!form.getAll('resource').every(resource => isResource(gatewayUrl, resource)))
+    return oauthError(
+      400,
+      'invalid_target',
+      `resource must be ${gatewayUrl}, ${gatewayUrl}/mcp or the address of a tool set below it. Request tokens for other resources from their own authorization server.`,
     )
   return undefined
 }

@@ -149,10 +149,10 @@ describe('client credentials', () => {
     })
   })
 
-  it('adds the address of the gateway to the audience when the client names it (RFC 8707)', async () => {
+  it('makes tokens for the resource that the client names, and for no other (RFC 8707)', async () => {
     const resource = 'http://localhost:8080/mcp/sse'
     const { body } = await clientCredentials('demo-agent', { resource })
-    expect(decodeJwt(body.access_token!).aud).toEqual(['platform-mcp-gateway', resource])
+    expect(decodeJwt(body.access_token!).aud).toBe(resource)
     expect(await clientCredentials('demo-agent', { resource: 'urn:other' })).toMatchObject({
       status: 400,
       body: { error: 'invalid_target' },
@@ -280,7 +280,7 @@ describe('authorization code with PKCE', () => {
       sub: 'developer',
       azp: client,
       tenant_id: 'acme',
-      aud: ['platform-mcp-gateway', 'http://localhost:8080/mcp'],
+      aud: 'http://localhost:8080/mcp',
       scope: 'openid platform:read platform:write platform:execute',
     })
     expect(got.body.id_token).toBeTypeOf('string')

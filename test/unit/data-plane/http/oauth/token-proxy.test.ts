@@ -8,7 +8,7 @@ import { Cancellation } from '../../../../../src/base/cancellation.ts'
 import { type DevProvider, startDevProvider } from '../../../../../src/identity/dev-provider/dev-provider.ts'
 import { SILENT } from '../../../../../src/telemetry/log.ts'
 import { startOwnTime } from '../../../../fixtures/own-time.ts'
-import { FORM, frontOf, providerThat, read } from './front.ts'
+import { FORM, frontOf, GATEWAY, providerThat, read } from './front.ts'
 
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -84,8 +84,7 @@ describe('what is passed on', () => {
   it('is the very bytes of the form, its content type and the Basic header, and nothing else of the client', async () => {
     const provider = await providerThat((_, response) => response.end('{"access_token":"t"}'))
     closers.push(provider.close)
-    const odd =
-      'grant_type=authorization_code&code=%41b+c%2b&resource=a&resource=b&redirect_uri=http%3a%2f%2fx&\u00e9=%E9&empty='
+    const odd = `grant_type=authorization_code&code=%41b+c%2b&resource=${GATEWAY}&resource=${GATEWAY}/mcp&redirect_uri=http%3a%2f%2fx&\u00e9=%E9&empty=`
     const contentType = 'application/x-www-form-urlencoded; charset=UTF-8'
     const reply = await front(provider.issuer).token(form(odd, 'Basic YTpi', contentType))
     expect(reply.status).toBe(200)
