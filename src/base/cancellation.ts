@@ -2,36 +2,43 @@
 
 /** What a cancellation ends. An object in place of a function: a call adds two, and each function would be made for it. */
 export interface Cancelable {
-  onCancelled(): void
+  /** @param reason as given to `cancel` */
+  onCancelled(reason: unknown): void
 }
 
 /** Cancelled at most once; listeners run synchronously and in order. A listener added afterwards runs at once. */
 export class Cancellation {
-  #cancelled = false
+  #reason: unknown
   #first: Cancelable | undefined
   #second: Cancelable | undefined
   #others: Cancelable[] | undefined
   #controller: AbortController | undefined
 
   get cancelled(): boolean {
-    return this.#cancelled
+    return this.#reason !== undefined
   }
 
-  cancel(): void {
-    if (this.#cancelled) return
-    this.#cancelled = true
+  /** Why it was cancelled; undefined: it was not. */
+  get reason(): unknown {
+    return this.#reason
+  }
+
+  /** @param reason absent: the caller wants no result */
+  cancel(reason: unknown = true): void {
+    if (this.cancelled) return
+    this.#reason = reason
     this.#controller?.abort()
     const [first, second, others] = [this.#first, this.#second, this.#others]
     this.#first = undefined
     this.#second = undefined
     this.#others = undefined
-    first?.onCancelled()
-    second?.onCancelled()
-    if (others !== undefined) for (const other of others) other.onCancelled()
+    first?.onCancelled(reason)
+    second?.onCancelled(reason)
+    if (others !== undefined) for (const other of others) other.onCancelled(reason)
   }
 
   add(listener: Cancelable): void {
-    if (this.#cancelled) listener.onCancelled()
+    if (this.cancelled) listener.onCancelled(this.#reason)
     // in order: what is free before a later listener stays free
     else if (this.#others !== undefined) this.#others.push(listener)
     else if (this.#second !== undefined) this.#others = [listener]
@@ -59,7 +66,7 @@ export class Cancellation {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      if (this.#cancelled) this.#controller.abort()
+      if (this.cancelled) this.#controller.abort()
     }
     return this.#controller.signal
   }

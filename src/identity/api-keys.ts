@@ -53,7 +53,7 @@ export function createApiKeyVerifier(options: ApiKeyVerifierOptions): ApiKeyVeri
     if (expiresAtMs <= nowMs) return INVALID
     let verified = principals.get(found)
     if (verified === undefined) {
-      verified = principalFor(found, expiresAtMs)
+      verified = principalFor(found, prefixOf(key)!, expiresAtMs)
       principals.set(found, verified)
     }
     if (asked === generation) memory.set(key, verified, Math.min(expiresAtMs, nowMs + cacheMs), nowMs)
@@ -85,7 +85,7 @@ export function createApiKeyVerifier(options: ApiKeyVerifierOptions): ApiKeyVeri
   }
 }
 
-function principalFor(found: ApiKeyRecord, expiresAtMs: number): Principal {
+function principalFor(found: ApiKeyRecord, keyPrefix: string, expiresAtMs: number): Principal {
   return principal({
     kind: 'api_key',
     subject: found.id,
@@ -96,6 +96,7 @@ function principalFor(found: ApiKeyRecord, expiresAtMs: number): Principal {
     subscriptionId: found.subscriptionId,
     apiIds: found.apiIds,
     ...(found.subscriber === undefined ? undefined : { subscriber: found.subscriber }),
+    keyPrefix,
     expiresAtMs,
   })
 }

@@ -24,13 +24,16 @@ export interface TokenVerifierOptions
   readonly resourceUris: readonly string[]
   /** Beginning of further resource addresses, which have one more segment. */
   readonly resourceBase?: string
-  /** Leeway for `exp`, `nbf` and `iat`; 30,000. */
+  /** Leeway for `exp`, `nbf` and `iat`; `CLOCK_SKEW_MS`. */
   readonly clockSkewMs?: number
   /** See `Principal.rights`. */
   readonly rights?: 'intersection' | undefined
   /** Verified tokens cached; 8,192. */
   readonly cachedTokens?: number
 }
+
+/** A request is accepted for so long after `exp`: clocks differ. */
+export const CLOCK_SKEW_MS = 30_000
 
 /** docs/reference/http.md, Tokens: 5 minutes at most, so that a role taken away counts soon. */
 const CACHED_MS = 300_000
@@ -48,7 +51,7 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
     issuer,
     audiences: audiences.length === 0 ? undefined : new Set([...audiences, ...resourceUris]),
     audienceBase: options.resourceBase,
-    clockSkewMs: options.clockSkewMs ?? 30_000,
+    clockSkewMs: options.clockSkewMs ?? CLOCK_SKEW_MS,
     rights: options.rights,
   }
 

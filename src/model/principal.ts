@@ -23,6 +23,8 @@ export interface Principal {
   readonly apiIds?: readonly string[] | undefined
   /** Set when the credential is a key of an application of another tenant than `tenant`, which owns the API: name of the application's tenant. */
   readonly subscriber?: string
+  /** Set when the credential is a key: its public prefix, by which the configuration is searched for it again. */
+  readonly keyPrefix?: string
   /** Unix ms after which the credential is no longer valid. */
   readonly expiresAtMs: number
   /**
@@ -49,6 +51,7 @@ export function principal(fields: Omit<Principal, 'visibilityKey'>): Principal {
     subscriptionId: fields.subscriptionId,
     ...(fields.apiIds === undefined ? undefined : { apiIds: fields.apiIds }),
     ...(fields.subscriber === undefined ? undefined : { subscriber: fields.subscriber }),
+    ...(fields.keyPrefix === undefined ? undefined : { keyPrefix: fields.keyPrefix }),
     expiresAtMs: fields.expiresAtMs,
     visibilityKey: JSON.stringify([fields.tenant ?? null, roles, scopes, ...confinement(fields)]),
   })

@@ -405,7 +405,7 @@ describe('a gateway whose front is broken', () => {
 
   it('says what is wrong with a token', async () => {
     const stolen = await examined('--client', 'claude', '--token', 'abc')
-    expect(stolen.clients[0]).toMatchObject({ failed: 'list' })
+    expect(stolen.clients[0]).toMatchObject({ failed: 'stream' })
     expect(stolen.clients[0]!.steps.at(-1)!.fix).toContain('not a JWT')
     const [head, body, signature] = token.split('.')
     const claims = JSON.parse(Buffer.from(body!, 'base64url').toString()) as object

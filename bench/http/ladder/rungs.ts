@@ -2,6 +2,8 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { AccessCheck } from '../../../src/data-plane/http/access-check.ts'
+import { AccessWatch } from '../../../src/data-plane/http/access-watch.ts'
 import { AttemptLimit } from '../../../src/data-plane/http/attempt-limit.ts'
 import { Call } from '../../../src/data-plane/http/call.ts'
 import { Cors } from '../../../src/data-plane/http/cors.ts'
@@ -14,6 +16,7 @@ import { compose } from '../../../src/data-plane/pipeline/compose.ts'
 import type { Stage } from '../../../src/data-plane/pipeline/stage.ts'
 import { fileKeyRing } from '../../../src/data-plane/sessions/key-ring.ts'
 import { MemorySessionStore } from '../../../src/data-plane/sessions/memory/store.ts'
+import { verifyCredentials } from '../../../src/data-plane/stages/2-identify/authenticate.ts'
 import { ResourceWatches } from '../../../src/mcp/client/resource-watches.ts'
 import type { UpstreamTransport } from '../../../src/model/upstream-transport.ts'
 import { socketPathOf } from '../../../src/model/upstream-url.ts'
@@ -117,7 +120,8 @@ async function pipelineRung(
     egress,
     meter,
   })
-  const parts = gatewayParts(dir, compose(stagesOf(rung, stages), rethrow))
+  const verify = isBelowToken(rung) ? () => CALLER : verifyCredentials(tokens, undefined)
+  const parts = gatewayParts(dir, compose(stagesOf(rung, stages), rethrow), verify)
   const cors = corsOf()
   const mcp = new McpEndpoint(parts, cors, {
     keys: fileKeyRing(join(dir, 'session-keys')),
@@ -151,7 +155,12 @@ function stagesOf(rung: Rung, all: readonly Stage[]): readonly Stage[] {
   const unknown = all.find(({ id }) => !known.has(id))
   if (unknown !== undefined) throw new Error(`stage "${unknown.id}" belongs to no rung; add it to ADDED`)
   const chosen = all.filter(({ id }) => ids.has(id))
-  return names.indexOf(rung) < names.indexOf('token') ? [ANYONE, ...chosen] : chosen
+  return isBelowToken(rung) ? [ANYONE, ...chosen] : chosen
+}
+
+function isBelowToken(rung: Rung): boolean {
+  const names = RUNGS.map(([name]) => name)
+  return names.indexOf(rung) < names.indexOf('token')
 }
 
 const CALLER = aPrincipal({ tenant: 'acme', consumer: 'client-0' })
@@ -165,7 +174,14 @@ const ANYONE: Stage = {
   },
 }
 
-function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayParts {
+/** No configuration changes while a rung is measured. */
+const UNCHECKED: AccessCheck = { endOf: () => Number.POSITIVE_INFINITY, refusalOf: () => undefined }
+
+function gatewayParts(
+  dir: string,
+  pipeline: GatewayParts['pipeline'],
+  verify: GatewayParts['verifyCredentials'],
+): GatewayParts {
   const { kernel } = createKernel()
   const attempts = new AttemptLimit({
     buckets: kernel,
@@ -188,6 +204,7 @@ function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayP
       maxSessions: 1,
       now: Date.now,
     }),
+    access: new AccessWatch({ check: UNCHECKED, snapshot: () => undefined, nowMs: Date.now }),
     attempts,
     registrations: attempts,
     url: 'http://127.0.0.1',
@@ -199,9 +216,7 @@ function gatewayParts(dir: string, pipeline: GatewayParts['pipeline']): GatewayP
     maxResultBytes: 100 * 1024,
     taskLimits: { maxTtlMs: 60_000, maxPerCaller: 8, maxResultBytes: 1024 },
     listingOf: () => undefined,
-    verifyCredentials: () => {
-      throw new Error('bodies of the ladder are small')
-    },
+    verifyCredentials: verify,
     nowMs: Date.now,
     log: SILENT,
   }

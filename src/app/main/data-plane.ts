@@ -7,6 +7,8 @@ import { runInSlices } from '../../base/async/slices.ts'
 import { ArgumentChecker } from '../../base/json-schema/argument-check.ts'
 import { VERSION } from '../../base/version.ts'
 import type { EveryThread, ThreadSignals } from '../../data-plane/calls/process-calls.ts'
+import { accessCheck } from '../../data-plane/http/access-check.ts'
+import { AccessWatch } from '../../data-plane/http/access-watch.ts'
 import { callerListing } from '../../data-plane/http/caller-listing.ts'
 import type { GatewayParts } from '../../data-plane/http/gateway.ts'
 import { waitingFor } from '../../data-plane/http/health.ts'
@@ -17,7 +19,10 @@ import { SnapshotCompiler } from '../../data-plane/snapshot/compile.ts'
 import type { Deliver } from '../../data-plane/snapshot/gateway-configuration.ts'
 import { SnapshotHolder } from '../../data-plane/snapshot/holder.ts'
 import { keyLookup } from '../../data-plane/snapshot/key-records.ts'
+import type { Snapshot } from '../../data-plane/snapshot/snapshot.ts'
 import { verifyCredentials } from '../../data-plane/stages/2-identify/authenticate.ts'
+import { requireSubscription } from '../../data-plane/stages/2-identify/require-subscription.ts'
+import { authorize } from '../../data-plane/stages/4-decide/authorize.ts'
 import { listTools } from '../../data-plane/stages/5-invoke/list-tools.ts'
 import type { UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts'
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
@@ -110,18 +115,21 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const heldBytes = new HeldBytes(context.settings.heldBytesMax, plane.heldBytes, plane.thread)
   const limits = openAttemptLimits(context, kernel)
   const listingOf = callerListing(listTools())
+  const check = accessCheck({ requireSubscription: requireSubscription(), authorize: authorize(), listingOf })
+  const current = (): Snapshot | undefined => {
+    syncPolicy?.()
+    return snapshot.current
+  }
   const gateway: GatewayParts = {
     pipeline,
-    snapshot: () => {
-      syncPolicy?.()
-      return snapshot.current
-    },
+    snapshot: current,
     snapshotFault: () => snapshot.lastFault,
     faultyParts: () => context.conditions.parts,
     keysReady: () => tokens.ready,
     draining: () => drain.announced,
     sessions,
     serverSessions: mcpSessions,
+    access: new AccessWatch({ check, snapshot: current, nowMs: context.clock.now }),
     ...limits,
     url: plane.gatewayUrl,
     pages: gatewayPages(context.settings, server.port, plane.apiUrl),

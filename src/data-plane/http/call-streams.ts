@@ -1,10 +1,11 @@
 /** Event streams of recorded calls: opening them, polling for calls, and ending them. `admin-calls.ts` has the caller checked before it opens one. */
-import type { Principal } from '../../model/principal.ts'
 import type { ResponseStream } from '../../net/server/listener.ts'
 import type { CallQuery } from '../calls/call-query.ts'
 import { cursorOf, type MergedPage, type ProcessCalls } from '../calls/process-calls.ts'
 import type { Positions } from '../calls/recorded-calls.ts'
-import type { Snapshot } from '../snapshot/snapshot.ts'
+import type { Exchange } from '../pipeline/exchange.ts'
+import { openedBy } from './access-check.ts'
+import type { AccessWatch } from './access-watch.ts'
 import type { Call } from './call.ts'
 
 const MAX_STREAMS = 100
@@ -20,8 +21,8 @@ const MAX_UNREAD_BYTES = 64 * 1024
 
 interface Reader {
   readonly stream: ResponseStream
-  readonly tenant: string | undefined
   readonly endsAtMs: number
+  readonly unwatch: () => void
   /** Calls that it missed because it did not read. */
   missed: number
 }
@@ -39,7 +40,7 @@ interface Channel {
 
 export interface CallStreamParts {
   readonly calls: ProcessCalls
-  readonly snapshot: () => Pick<Snapshot, 'isSuspended'> | undefined
+  readonly access: Pick<AccessWatch, 'open'>
   /** Unix ms. */
   readonly nowMs: () => number
 }
@@ -57,7 +58,7 @@ export class CallStreams {
   }
 
   /** @param last position after which the stream resumes @returns false when too many are open */
-  open(call: Call, { tenant, expiresAtMs }: Principal, query: CallQuery, last: Positions): boolean {
+  open(call: Call, exchange: Exchange, query: CallQuery, last: Positions): boolean {
     if (this.#count >= MAX_STREAMS) return false
     const nowMs = this.#parts.nowMs()
     const key = this.#keyOf(JSON.stringify(query), last)
@@ -72,8 +73,10 @@ export class CallStreams {
     this.#channels.set(key, channel)
     const reader: Reader = {
       stream: call.eventStream(),
-      tenant,
-      endsAtMs: Math.min(expiresAtMs, nowMs + MAX_AGE_MS),
+      endsAtMs: nowMs + MAX_AGE_MS,
+      unwatch: this.#parts.access.open(openedBy(exchange), exchange.snapshot, () =>
+        this.#end(key, channel, reader),
+      ),
       missed: 0,
     }
     channel.readers.add(reader)
@@ -143,10 +146,7 @@ export class CallStreams {
 
   #endOld(key: string, channel: Channel): void {
     const nowMs = this.#parts.nowMs()
-    const snapshot = this.#parts.snapshot()
-    for (const reader of [...channel.readers])
-      if (nowMs >= reader.endsAtMs || snapshot?.isSuspended(reader.tenant) === true)
-        this.#end(key, channel, reader)
+    for (const reader of [...channel.readers]) if (nowMs >= reader.endsAtMs) this.#end(key, channel, reader)
   }
 
   #end(key: string, channel: Channel, reader: Reader): void {
@@ -156,6 +156,7 @@ export class CallStreams {
 
   #remove(key: string, channel: Channel, reader: Reader): void {
     if (!channel.readers.delete(reader)) return
+    reader.unwatch()
     this.#count--
     if (channel.readers.size === 0) this.#channels.delete(key)
     if (this.#count > 0) return

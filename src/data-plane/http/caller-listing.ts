@@ -1,9 +1,8 @@
 /** Runs the stage that lists tools, resources or prompts for a caller, without a request of that caller. */
 
 import { andThen, type MaybePromise } from '../../base/and-then.ts'
-import { Cancellation } from '../../base/cancellation.ts'
 import type { Principal } from '../../model/principal.ts'
-import { Exchange } from '../pipeline/exchange.ts'
+import { exchangeWithoutRequest } from '../pipeline/exchange.ts'
 import type { Stage } from '../pipeline/stage.ts'
 import type { Snapshot, ToolListing } from '../snapshot/snapshot.ts'
 
@@ -19,15 +18,11 @@ export type CallerListing = (
 /** @param listTools the stage, so that the same rule applies as to requests */
 export function callerListing(listTools: Stage): CallerListing {
   return ({ principal, tenant }, snapshot, action) => {
-    const exchange = new Exchange({
-      requestId: '',
-      traceId: '',
+    const operation = { action }
+    const exchange = exchangeWithoutRequest({
       access: 'jsonrpc',
       snapshot,
-      operation: { action },
-      credentials: { authorization: '', apiKey: '', tenant: '' },
-      peer: { peerAddress: '' },
-      cancellation: new Cancellation(),
+      operation,
       receivedAtMs: Date.now(),
     })
     exchange.principal = principal

@@ -8,6 +8,7 @@ import {
   type MaybePromise,
   passTo,
 } from '../../base/and-then.ts'
+import { NOT_WATCHED, type Watched } from '../../base/async/deadlines.ts'
 import type { Cancellation } from '../../base/cancellation.ts'
 import { Later, type Reader } from '../../base/later.ts'
 import type { McpSessions } from '../../mcp/client/sessions.ts'
@@ -27,6 +28,7 @@ import type { Transport } from '../pipeline/transport.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 import type { TaskLimits } from '../sessions/task-store.ts'
 import type { Snapshot, ToolListing } from '../snapshot/snapshot.ts'
+import type { AccessWatch, WaitingCall } from './access-watch.ts'
 import type { AttemptLimit } from './attempt-limit.ts'
 import type { Call } from './call.ts'
 import { resourceMetadataUrl } from './oauth/metadata.ts'
@@ -45,6 +47,7 @@ export interface GatewayParts {
   readonly sessions: SessionStore
   /** With MCP servers; absent: there are none. */
   readonly serverSessions?: Pick<McpSessions, 'endCaller'>
+  readonly access: AccessWatch
   readonly attempts: AttemptLimit
   /** Client registrations, with a smaller bound. */
   readonly registrations: AttemptLimit
@@ -117,22 +120,27 @@ export function runAndRender<R>(
     transport,
   })
   exchange.requestBytes = Math.max(0, call.request.contentLength)
-  if (wantsTiming(call.request.header('x-debug-timing')))
-    return continueWith(runTimed(parts, call, exchange), render)
+  const shown = wantsTiming(call.request.header('x-debug-timing')) ? timed(call, exchange, render) : render
   const final = parts.pipeline(exchange)
-  if (!isPending(final)) return render(endCall(parts, call, exchange, final))
-  const rendered = new Rendered(parts, call, exchange, render)
+  if (!isPending(final)) return shown(endCall(parts, call, exchange, final))
+  const rendered = new Rendered(parts, call, exchange, shown)
+  parts.access.begin(rendered)
   passTo(final, rendered)
   return rendered
 }
 
 function endCall({ attempts }: GatewayParts, call: Call, exchange: Exchange, final: Final): Ended {
-  attempts.countFailure(call, final)
+  if (exchange.accessEnd === undefined) attempts.countFailure(call, final)
   return { exchange, final }
 }
 
 /** For an exchange that was pending: has what is rendered in the end. */
-class Rendered<R> extends Later<R> implements Reader<Final> {
+class Rendered<R> extends Later<R> implements Reader<Final>, WaitingCall {
+  watchedSinceMs: number = NOT_WATCHED
+  previous: Watched | undefined
+  next: Watched | undefined
+  /** For a call that takes long. */
+  #unwatch: (() => void) | undefined
   readonly #parts: GatewayParts
   readonly #call: Call
   readonly #exchange: Exchange
@@ -151,7 +159,18 @@ class Rendered<R> extends Later<R> implements Reader<Final> {
     this.#render = render
   }
 
+  onLong(): void {
+    const exchange = this.#exchange
+    // the access of a caller who is not known yet cannot end
+    if (exchange.principal === undefined) return this.#parts.access.begin(this)
+    this.#unwatch = this.#parts.access.open(exchange, exchange.snapshot, why =>
+      exchange.cancellation.cancel(why),
+    )
+  }
+
   onValue(final: Final): void {
+    this.#parts.access.finish(this)
+    this.#unwatch?.()
     try {
       this.settleAs(this.#render(endCall(this.#parts, this.#call, this.#exchange, final)))
     } catch (error) {
@@ -164,12 +183,14 @@ class Rendered<R> extends Later<R> implements Reader<Final> {
   }
 }
 
-/** Runs the exchange, and reports stage timings if the caller may see them. */
-function runTimed(parts: GatewayParts, call: Call, exchange: Exchange): MaybePending<Ended> {
+/** Has the stages timed, and adds the timings to the response if the caller may see them. */
+function timed<R>(
+  call: Call,
+  exchange: Exchange,
+  render: (ended: Ended) => MaybePending<R>,
+): (ended: Ended) => MaybePending<R> {
   exchange.timings = []
-  return continueWith(parts.pipeline(exchange), final =>
-    andThen(addTiming(call, exchange), () => endCall(parts, call, exchange, final)),
-  )
+  return ended => continueWith(addTiming(call, exchange), () => render(ended))
 }
 
 /** Adds the timings of an exchange to the response if the caller may see them. */

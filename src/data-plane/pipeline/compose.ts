@@ -86,7 +86,8 @@ export function compose(
   }
 
   /** Starts all settle stages; the response waits for those that are pending. The `last` ones run after them. */
-  function settle(exchange: Exchange, final: Final, of?: Run): MaybePending<Final> {
+  function settle(exchange: Exchange, outcome: Outcome, of?: Run): MaybePending<Final> {
+    const final = exchange.accessEnd ?? outcome
     exchange.final = final
     let run: Run | undefined
     for (const stage of settlers) {

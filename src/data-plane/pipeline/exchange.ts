@@ -1,7 +1,8 @@
 /** State of one call in the pipeline: its request, the findings of the stages, its outcome. */
 
-import type { Cancellation } from '../../base/cancellation.ts'
+import { Cancellation } from '../../base/cancellation.ts'
 import type { Principal } from '../../model/principal.ts'
+import type { Refusal } from '../../model/refusal.ts'
 import type { ByteBudget, Hold } from '../../net/held-bytes.ts'
 import type { Decision } from '../../policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
@@ -106,6 +107,12 @@ export class Exchange {
     this.startedAt = performance.now()
   }
 
+  /** Why the caller lost access during the call, which is its outcome then; undefined: the caller did not. */
+  get accessEnd(): Refusal | undefined {
+    const { reason } = this.cancellation
+    return typeof reason === 'object' ? (reason as Refusal) : undefined
+  }
+
   /** For settle stages. The clock is read once, so that all of them report the same duration. */
   get durationMs(): number {
     if (this.#durationMs < 0) this.#durationMs = performance.now() - this.startedAt
@@ -123,4 +130,18 @@ export class Exchange {
   releaseBytes(): void {
     this.#hold?.release()
   }
+}
+
+/** For what is asked of stages without a request. */
+export function exchangeWithoutRequest(
+  init: Pick<ExchangeInit, 'access' | 'snapshot' | 'operation' | 'receivedAtMs'> & Partial<ExchangeInit>,
+): Exchange {
+  return new Exchange({
+    requestId: '',
+    traceId: '',
+    credentials: { authorization: '', apiKey: '', tenant: '' },
+    peer: { peerAddress: '' },
+    cancellation: new Cancellation(),
+    ...init,
+  })
 }

@@ -81,8 +81,9 @@ export class ApiProxy {
       { proxied },
     )
     body?.stop()
-    proxied.sendEnd?.()
-    if (final?.kind === 'refusal' && !call.response.closed) this.#rest.refuse(call, final)
+    // of a response that has begun, the connection ends: it must not look whole
+    if (final?.kind !== 'refusal') proxied.sendEnd?.()
+    else if (!call.response.closed) this.#rest.refuse(call, final)
   }
 
   /**
@@ -127,7 +128,7 @@ export class ApiProxy {
       return begun
     }
     let stream = waits ? undefined : begin()
-    response.onAbort(() => {
+    exchange.cancellation.onCancel(() => {
       wake?.()
       body.destroy()
     })

@@ -16,9 +16,8 @@ type Entitlements = Pick<
 >
 
 interface Subscribed {
-  readonly entitlement: Entitlement
+  readonly entitlement: Entitlement & { readonly endsAtMs: number }
   readonly apiIds: readonly string[]
-  readonly untilMs: number
 }
 
 interface TenantEntitlements {
@@ -100,15 +99,15 @@ function entitlements(
       const application = applicationKey(apiId, principal.consumer)
       const found =
         subscriptionId === undefined ? tenant.byApplication.get(application) : tenant.byId.get(subscriptionId)
-      if (found !== undefined) return found.untilMs > nowMs ? undefined : 'expired'
+      if (found !== undefined) return found.entitlement.endsAtMs > nowMs ? undefined : 'expired'
       return tenant.faults.get(subscriptionId ?? application)
     },
     plansOf(tenant, consumer, nowMs) {
       const known = tenants.get(tenant)
       const choices: PlanChoice[] = []
-      for (const [key, { entitlement, untilMs }] of known?.byApplication ?? []) {
+      for (const [key, { entitlement }] of known?.byApplication ?? []) {
         const apiId = key.slice(0, key.indexOf('\n'))
-        if (key === applicationKey(apiId, consumer) && untilMs > nowMs)
+        if (key === applicationKey(apiId, consumer) && entitlement.endsAtMs > nowMs)
           choices.push({ source: 'subscription', api_id: apiId, plan: slugOf(entitlement) })
       }
       const assigned = known?.consumers.get(consumer)
@@ -133,7 +132,7 @@ function entitlements(
           named?.apiIds.includes(apiId) === true
             ? named
             : tenant.byApplication.get(applicationKey(apiId, principal.consumer))
-        if (subscribed !== undefined && subscribed.untilMs > nowMs) return subscribed.entitlement
+        if (subscribed !== undefined && subscribed.entitlement.endsAtMs > nowMs) return subscribed.entitlement
       }
       // the application of a key is a name that its subscriber chose; the consumer of a token comes from the identity provider
       const assigned = tenant?.consumers.get(principal.consumer)
@@ -199,8 +198,12 @@ function subscribedTo(subscription: SubscriptionShare, plans: ReadonlyMap<string
   const limits = limitsOf(subscription, plan ?? DEFAULT_LIMITS)
   return {
     apiIds: apisOfSubscription(subscription),
-    untilMs: subscription.expiresAtMs ?? Number.POSITIVE_INFINITY,
-    entitlement: Object.freeze({ plan, limits, subscriptionId: subscription.id }),
+    entitlement: Object.freeze({
+      plan,
+      limits,
+      subscriptionId: subscription.id,
+      endsAtMs: subscription.expiresAtMs ?? Number.POSITIVE_INFINITY,
+    }),
   }
 }
 

@@ -107,6 +107,8 @@ export interface Entitlement {
   readonly plan: Plan | undefined
   /** Counters are kept per consumer, and per subscription where one applies. */
   readonly subscriptionId: string | undefined
+  /** When the subscription ends, unix ms; absent: it does not, or there is none. */
+  readonly endsAtMs?: number | undefined
   /** Counters are kept per user in place of the consumer. */
   readonly per?: 'user' | undefined
 }

@@ -55,9 +55,11 @@ it('a request for the result of a task that still runs', async () => {
   x.principal = aPrincipal()
   const times = { createdAtMs: 0, updatedAtMs: 0, ttlMs: 60_000, aliveUntilMs: 60_000 }
   sessions.tasks.create({ id: 'a', owner: ownerOf(x.principal), status: 'working', ...times }, 10)
-  const methods = new TaskMethods({ sessions, nowMs: () => 0 } as unknown as ConstructorParameters<
-    typeof TaskMethods
-  >[0])
+  const methods = new TaskMethods({
+    sessions,
+    nowMs: () => 0,
+    access: { open: () => () => {} },
+  } as unknown as ConstructorParameters<typeof TaskMethods>[0])
   const conversation = { version: '2025-11-25', transport: {}, cancellation: cancelled() }
   const reply = await methods.handle(
     { kind: 'request', id: 1, method: 'tasks/result', params: { taskId: 'a' } },

@@ -60,7 +60,7 @@ export function openHttp(parts: HttpParts): OpenHttp {
   const rest = new RestTools(gateway)
   const rights = settings.auth.scopes === 'intersection' ? ('intersection' as const) : undefined
   const calls = new ProcessCalls(parts.everyThread)
-  const callStreams = new CallStreams({ calls, snapshot: gateway.snapshot, nowMs: clock.now })
+  const callStreams = new CallStreams({ calls, access: gateway.access, nowMs: clock.now })
   const router = createRouter({
     gateway,
     cors,

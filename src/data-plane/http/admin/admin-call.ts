@@ -3,6 +3,7 @@
 import { Cancellation } from '../../../base/cancellation.ts'
 import type { Principal } from '../../../model/principal.ts'
 import { refuse } from '../../../model/refusal.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
@@ -12,6 +13,8 @@ import type { RestTools } from '../rest.ts'
 
 export type AdminResource = Extract<Operation, { action: 'admin' }>['resource']
 
+export type Respond = (principal: Principal, exchange: Exchange) => Promise<void>
+
 /** @param respond runs only when the policy allows the caller to use the resource; a ParameterFault that it throws becomes 400, another error `internal_error` and a line of the log */
 export async function serveAdmin(
   gateway: GatewayParts,
@@ -19,13 +22,13 @@ export async function serveAdmin(
   call: Call,
   snapshot: Snapshot,
   resource: AdminResource,
-  respond: (principal: Principal) => Promise<void>,
+  respond: Respond,
 ): Promise<void> {
   const operation = { action: 'admin', resource } as const
   const { final, exchange } = await runCall(gateway, snapshot, call, 'admin', operation, new Cancellation())
   if (final?.kind === 'refusal') return rest.refuse(call, final)
   try {
-    await respond(exchange.principal!)
+    await respond(exchange.principal!, exchange)
   } catch (error) {
     if (error instanceof ParameterFault)
       return rest.refuse(call, refuse('invalid_request', { message: error.message }))

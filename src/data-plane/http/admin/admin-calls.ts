@@ -3,7 +3,6 @@
  * `admin-call.ts` runs the pipeline first.
  */
 import type { CallWindow } from '../../../link/call-summary.ts'
-import type { Principal } from '../../../model/principal.ts'
 import { roundMs } from '../../calls/call-ring.ts'
 import { cursorOf, type ProcessCalls } from '../../calls/process-calls.ts'
 import type { FoundCall } from '../../calls/recorded-calls.ts'
@@ -14,7 +13,7 @@ import { callQuery, Parameters, positionsOf, tenantSeenBy } from '../call-parame
 import type { CallStreams } from '../call-streams.ts'
 import type { GatewayParts } from '../gateway.ts'
 import type { RestTools } from '../rest.ts'
-import { serveAdmin } from './admin-call.ts'
+import { type Respond, serveAdmin } from './admin-call.ts'
 
 export interface CallsParts {
   readonly calls: ProcessCalls
@@ -51,7 +50,7 @@ export class CallsAdmin {
 
   /** GET /admin/calls/stream */
   stream(call: Call, snapshot: Snapshot): void {
-    this.#serve(call, snapshot, async caller => {
+    this.#serve(call, snapshot, async (caller, exchange) => {
       const parameters = new Parameters(call.request.query)
       const query = callQuery(parameters, caller)
       // a browser sends the header with the requests by which it continues a stream, and cannot set it on the first one
@@ -61,7 +60,7 @@ export class CallsAdmin {
       // a stream without a body would keep its slot, as nothing ends it
       if (call.request.method === 'HEAD')
         return call.respond(200, undefined, ['content-type', 'text/event-stream'])
-      if (this.#parts.streams.open(call, caller, query, last)) return
+      if (this.#parts.streams.open(call, exchange, query, last)) return
       const message = 'Too many streams of recorded calls are open. Close a stream, or retry later.'
       const body = { error: 'too_many_connections', message, request_id: call.requestId }
       call.respond(429, body, ['retry-after', '60'])
@@ -113,7 +112,7 @@ export class CallsAdmin {
     }
   }
 
-  #serve(call: Call, snapshot: Snapshot, respond: (caller: Principal) => Promise<void>): void {
+  #serve(call: Call, snapshot: Snapshot, respond: Respond): void {
     void serveAdmin(this.#gateway, this.#rest, call, snapshot, 'calls', respond)
   }
 }

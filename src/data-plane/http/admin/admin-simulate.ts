@@ -1,6 +1,5 @@
 /** `POST /admin/simulate` (docs/reference/http.md, Simulated calls): reads the simulated call and shows its outcome. `pipeline/simulate.ts` runs the stages. */
 
-import { Cancellation } from '../../../base/cancellation.ts'
 import { isObject } from '../../../base/json/is-object.ts'
 import { type Principal, principal } from '../../../model/principal.ts'
 import { refuse } from '../../../model/refusal.ts'
@@ -8,7 +7,7 @@ import type { CallQuery } from '../../calls/call-query.ts'
 import type { ProcessCalls } from '../../calls/process-calls.ts'
 import { offeredTools } from '../../listing/offered-tools.ts'
 import { definitionTokens } from '../../listing/tool-view.ts'
-import { Exchange } from '../../pipeline/exchange.ts'
+import { type Exchange, exchangeWithoutRequest } from '../../pipeline/exchange.ts'
 import { isOffered, type Offer, offerOf } from '../../pipeline/offer.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Final } from '../../pipeline/outcome.ts'
@@ -191,16 +190,14 @@ function exchangeOf(call: Call, snapshot: Snapshot, asked: Simulated, offer: Off
     asked.tool === undefined
       ? { action: 'tools.list' }
       : { action: 'tools.call', tool: nameFor(asked.tool, offer), arguments: asked.arguments }
-  return new Exchange({
-    requestId: call.requestId,
-    traceId: call.traceId,
+  const { requestId, traceId, receivedAtMs } = call
+  return exchangeWithoutRequest({
+    requestId,
+    traceId,
     access: asked.access,
     snapshot,
     operation,
-    credentials: { authorization: '', apiKey: '', tenant: '' },
-    peer: { peerAddress: '' },
-    cancellation: new Cancellation(),
-    receivedAtMs: call.receivedAtMs,
+    receivedAtMs,
   })
 }
 

@@ -50,7 +50,7 @@ export class McpEndpoint {
       cors,
       dispatcher: new Dispatcher(gateway),
       inFlight: new InFlight(gateway.sessions),
-      streams: new Streams(streamLimits(options), options.onStreamEnded, gateway.nowMs),
+      streams: new Streams(streamLimits(options), gateway.access, options.onStreamEnded, gateway.nowMs),
       places: options.places ?? new StreamLimiter(options.limiter),
       watches: options.watches,
       subscriptions: new ResourceSubscriptions(gateway.sessions, options.watches, gateway.nowMs),
@@ -85,7 +85,7 @@ export class McpEndpoint {
     return this.#parts.streams.size
   }
 
-  /** Notifies the clients whose lists differ between the two snapshots; streams of suspended tenants end. */
+  /** Notifies the clients whose lists differ between the two snapshots. */
   announce(previous: Snapshot, next: Snapshot, changed: Parameters<Streams['announce']>[2]): Promise<void> {
     return this.#parts.streams.announce(previous, next, changed)
   }

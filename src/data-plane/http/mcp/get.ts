@@ -6,6 +6,7 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SessionSignal } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
+import { openedBy } from '../access-check.ts'
 import type { Call } from '../call.ts'
 import { settledVersion } from './legacy.ts'
 import { isModernHeader } from './modern.ts'
@@ -47,18 +48,20 @@ export class McpGet {
     const { exchange, refusal } = await authenticatedStream(this.#parts.gateway, call, snapshot, session)
     if (refusal?.reason === 'session_not_found' || refusal?.reason === 'tenant_suspended')
       return replyRefused(this.#parts.gateway, call, refusal)
-    // a 401 on this background request would make clients without token start a second login
+    // a 401 on this background request would make clients without token start a second login; one with a token gets a new token
+    if (refusal?.row.status === 401 && refusal.reason !== 'token_missing')
+      return replyRefused(this.#parts.gateway, call, refusal)
     if (refusal !== undefined) return methodNotAllowed(call)
     const lastEventId = call.request.header('last-event-id')
     const position = lastEventId === '' ? undefined : readEventId(lastEventId)
     if (lastEventId !== '' && position === undefined) return replyNotFound(call)
     const release = await this.#takeSlot(call, exchange.tenant)
     if (release === undefined) return
-    if (position !== undefined) return resume(this.#parts, call, session, position, release)
-    this.#open(call, session, ownerOfStream(call, exchange, session), release)
+    if (position !== undefined) return resume(this.#parts, exchange, call, session, position, release)
+    this.#open(call, snapshot, session, ownerOfStream(call, exchange, session), release)
   }
 
-  #open(call: Call, session: Session, owner: StreamOwner, release: () => void): void {
+  #open(call: Call, snapshot: Snapshot, session: Session, owner: StreamOwner, release: () => void): void {
     if (this.#standalone.has(session.id)) {
       release()
       return call.respond(409, {
@@ -68,7 +71,7 @@ export class McpGet {
       })
     }
     this.#standalone.add(session.id)
-    void this.#attach(call, session, owner, 'standalone', undefined, () => {
+    void this.#attach(call, snapshot, session, owner, 'standalone', undefined, () => {
       this.#standalone.delete(session.id)
       release()
     })
@@ -91,11 +94,12 @@ export class McpGet {
       }))
     const owner = ownerOfStream(call, exchange, session)
     const first = endpointEvent(endpointAddress(call, session.id))
-    return this.#attach(call, session, owner, 'legacy', first, release)
+    return this.#attach(call, snapshot, session, owner, 'legacy', first, release)
   }
 
   async #attach(
     call: Call,
+    snapshot: Snapshot,
     session: Session,
     owner: StreamOwner,
     kind: 'legacy' | 'standalone',
@@ -124,7 +128,7 @@ export class McpGet {
       onEnd,
     })
     const known = sessions.setStreaming(session.id, kind, true)
-    this.#parts.streams.add(open, this.#parts.gateway.snapshot())
+    this.#parts.streams.add(open, snapshot)
     call.response.onAbort(() => open.aborted())
     // the client's first POST may reach another instance, which must know where the stream is
     await known
@@ -169,8 +173,7 @@ const MESSAGE_OF_LIMIT = {
 
 function ownerOfStream(call: Call, exchange: Exchange, session: Session): StreamOwner {
   return {
-    principal: exchange.principal!,
-    tenant: exchange.tenant,
+    ...openedBy(exchange),
     version: settledVersion(call, session),
     selection: selectionOf(call),
   }

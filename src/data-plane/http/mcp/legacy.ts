@@ -190,7 +190,7 @@ export class LegacyCalls {
       if (request.method === 'initialize') void gateway.sessions.update(session.id, settledBy(request))
       call.handleAcceptance()
     }
-    if (!cancellation.cancelled) send(await textOf(reply.body))
+    if (cancellation.reason !== true) send(await textOf(reply.body))
   }
 
   #sideOf(session: Session): SessionSide {

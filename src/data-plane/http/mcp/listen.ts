@@ -7,6 +7,7 @@ import { messageEvent } from '../../../mcp/sse.ts'
 import { INVALID_PARAMS } from '../../../model/rpc-errors.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import { type CompiledTool, RESOURCE_PREFIX, type Snapshot } from '../../snapshot/snapshot.ts'
+import { type Opened, openedBy } from '../access-check.ts'
 import type { Call } from '../call.ts'
 import { challengeContext, runCall } from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
@@ -50,14 +51,10 @@ export async function subscribe(
   open(
     parts,
     call,
+    snapshot,
     request,
     { lists, resources },
-    {
-      principal: exchange.principal!,
-      tenant: exchange.tenant,
-      version: envelope.version,
-      selection: selectionOf(call),
-    },
+    { ...openedBy(exchange), version: envelope.version, selection: selectionOf(call) },
   )
 }
 
@@ -71,7 +68,11 @@ const LISTS: Readonly<Record<string, string>> = {
 interface Wanted {
   /** Members of `LISTS`. */
   readonly lists: readonly string[]
-  readonly resources: readonly { readonly uri: string; readonly entry: CompiledTool }[]
+  readonly resources: readonly {
+    readonly uri: string
+    readonly entry: CompiledTool
+    readonly read: Opened
+  }[]
 }
 
 /** The resources that the caller may read; each is decided about and counted like a read. */
@@ -83,7 +84,7 @@ async function permittedResources(
 ): Promise<Wanted['resources']> {
   const uris = Array.isArray(wanted) ? wanted.filter(uri => typeof uri === 'string') : []
   const selection = selectionOf(call)
-  const permitted: { uri: string; entry: CompiledTool }[] = []
+  const permitted: Wanted['resources'][number][] = []
   for (const uri of new Set(uris.slice(0, MAX_SUBSCRIPTIONS))) {
     const operation: Operation = {
       action: 'resources.read',
@@ -96,7 +97,10 @@ async function permittedResources(
     const { exchange, final } = await runCall(
       ...([parts.gateway, snapshot, call, 'jsonrpc', operation, cancellation] as const),
     )
-    if (final?.kind === 'reply') permitted.push({ uri, entry: exchange.tool! })
+    if (final?.kind === 'reply') {
+      const entry = exchange.tool!
+      permitted.push({ uri, entry, read: { ...openedBy(exchange), tool: entry } })
+    }
   }
   return permitted
 }
@@ -104,6 +108,7 @@ async function permittedResources(
 function open(
   parts: McpParts,
   call: Call,
+  snapshot: Snapshot,
   request: RpcRequest,
   { lists, resources }: Wanted,
   owner: OpenStream['owner'],
@@ -131,17 +136,18 @@ function open(
       parts.streams.remove(subscription, why)
     },
   })
-  parts.streams.add(subscription, parts.gateway.snapshot())
+  parts.streams.add(subscription, snapshot)
   call.response.onAbort(() => subscription.aborted())
-  // the client has gone, or its tenant is suspended: nothing would end the watches
+  // the client has gone: nothing would end the watches
   if (subscription.ended) return
-  const watched = resources.filter(({ uri, entry }) => {
+  const watched = resources.filter(({ uri, entry, read }) => {
     const end = watchResource(parts.watches, entry, uri, () => {
       const params = { uri, _meta }
       subscription.write(messageEvent(writeJson({ jsonrpc: '2.0', method: RESOURCE_UPDATED, params })))
     })
-    if (end !== undefined) ends.push(end)
-    return end !== undefined
+    if (end === undefined) return false
+    ends.push(end, parts.gateway.access.open(read, snapshot, end))
+    return true
   })
   const honoured = {
     ...Object.fromEntries(lists.map(list => [list, true])),

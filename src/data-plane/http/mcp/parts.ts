@@ -4,7 +4,7 @@ import type { MaybePromise } from '../../../base/and-then.ts'
 import { Cancellation } from '../../../base/cancellation.ts'
 import type { ResourceWatches } from '../../../mcp/client/resource-watches.ts'
 import type { Principal } from '../../../model/principal.ts'
-import { type Refusal, refuse } from '../../../model/refusal.ts'
+import type { Refusal } from '../../../model/refusal.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session } from '../../sessions/session-store.ts'
@@ -77,11 +77,11 @@ export async function callerOf(
   return refusal === undefined ? exchange : undefined
 }
 
-/** As `authenticated`, for a request whose response is an event stream: a suspended tenant gets none. */
+/** As `authenticated`, for a request whose response is an event stream: it begins only for a caller for whom it would go on. */
 export async function authenticatedStream(
   ...request: Parameters<typeof authenticated>
 ): ReturnType<typeof authenticated> {
   const { exchange, refusal } = await authenticated(...request)
-  const isSuspended = refusal === undefined && exchange.snapshot.isSuspended(exchange.tenant)
-  return { exchange, refusal: isSuspended ? refuse('tenant_suspended') : refusal }
+  const [{ access }] = request
+  return { exchange, refusal: refusal ?? (await access.refusalOf(exchange, exchange.snapshot)) }
 }

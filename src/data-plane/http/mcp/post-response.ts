@@ -97,8 +97,9 @@ export class PostResponse implements Cancelable, Reader<RpcReply>, Ticked {
     stream.end()
   }
 
-  onCancelled(): void {
-    this.drop()
+  /** A call whose caller lost access still gets a reply: the refusal. */
+  onCancelled(reason: unknown): void {
+    if (reason === true) this.drop()
   }
 
   /** A cancelled request gets no reply (MCP, "Cancellation"); the HTTP exchange still has to end. */

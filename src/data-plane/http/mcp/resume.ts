@@ -1,7 +1,9 @@
 /** Resumes a stream (MCP 2025-03-26, "Resumability and Redelivery"): sends stored events after a position, then those that follow. */
 
 import { KEEP_ALIVE, messageEvent } from '../../../mcp/sse.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
 import type { ReplayEvent, Session } from '../../sessions/session-store.ts'
+import { openedBy } from '../access-check.ts'
 import type { Call } from '../call.ts'
 import type { McpParts } from './parts.ts'
 import { eventId } from './post-response.ts'
@@ -10,11 +12,13 @@ import { replyNotFound } from './replies.ts'
 const KEEP_ALIVE_MS = 15_000
 
 /**
+ * @param exchange in which the caller was authenticated
  * @param session must belong to the caller: only its own streams are found
  * @param release gives the slot of the stream limiter back
  */
 export async function resume(
   parts: McpParts,
+  exchange: Exchange,
   call: Call,
   session: Session,
   position: { readonly streamId: string; readonly n: number },
@@ -43,8 +47,13 @@ export async function resume(
   let sent = position.n
   const end = (): void => {
     clearInterval(keepAlive)
+    unwatch()
     stop()
   }
+  const unwatch = parts.gateway.access.open(openedBy(exchange), exchange.snapshot, () => {
+    end()
+    stream.end()
+  })
   deliver = (event, last) => {
     if (event.n > sent && event.data !== '')
       stream.write(messageEvent(event.data, eventId(streamId, event.n)))

@@ -4,10 +4,12 @@ import { andThen, type MaybePromise } from '../../../base/and-then.ts'
 import { inSlices } from '../../../base/async/slices.ts'
 import { KEEP_ALIVE, retryHint } from '../../../mcp/sse.ts'
 import type { ProtocolVersion } from '../../../mcp/versions.ts'
-import type { Principal } from '../../../model/principal.ts'
+import type { Refusal } from '../../../model/refusal.ts'
 import type { ResponseStream } from '../../../net/server/listener.ts'
 import type { Selection } from '../../pipeline/selection.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
+import type { OpenedStream } from '../access-check.ts'
+import type { AccessWatch } from '../access-watch.ts'
 import { type Ticked, Ticker } from './ticker.ts'
 
 /** Closed set: it is a metric label. */
@@ -16,13 +18,12 @@ export type StreamEnd =
   | 'slow_reader'
   | 'session_ended'
   | 'tenant_suspended'
+  | 'access_ended'
   | 'idle'
   | 'max_duration'
   | 'draining'
 
-export interface StreamOwner {
-  readonly principal: Principal
-  readonly tenant: string | undefined
+export interface StreamOwner extends OpenedStream {
   readonly version: ProtocolVersion
   /** For the address at which the stream was opened. */
   readonly selection: Selection
@@ -36,7 +37,6 @@ export interface StreamLimits {
 }
 
 const TICK_MS = 1000
-const TOOLS_CHANGED = 'notifications/tools/list_changed'
 
 /** Events of a kind of stream. One object may serve many streams. */
 export interface StreamForm {
@@ -60,6 +60,7 @@ export class OpenStream implements Ticked {
   /** As of the tick that saw the write; up to one tick late. */
   lastWriteMs: number
   wrote = false
+  unwatch: (() => void) | undefined
 
   constructor(init: {
     owner: StreamOwner
@@ -107,17 +108,23 @@ export class OpenStream implements Ticked {
   }
 }
 
-type Suspensions = Pick<Snapshot, 'isSuspended'>
-
 export class Streams {
   readonly #ticker: Ticker<OpenStream>
   readonly #limits: StreamLimits
   /** How long a stream may be silent when it is looked at. */
   readonly #silenceMs: number
+  readonly #access: Pick<AccessWatch, 'open'>
   readonly #onEnd: (why: StreamEnd) => void
 
-  constructor(limits: StreamLimits, onEnd: (why: StreamEnd) => void, now: () => number, tickMs = TICK_MS) {
+  constructor(
+    limits: StreamLimits,
+    access: Pick<AccessWatch, 'open'>,
+    onEnd: (why: StreamEnd) => void,
+    now: () => number,
+    tickMs = TICK_MS,
+  ) {
     this.#limits = limits
+    this.#access = access
     this.#onEnd = onEnd
     // one tick for a write that is seen late, one because the next look comes that much later
     this.#silenceMs = limits.heartbeatMs - 2 * tickMs
@@ -128,19 +135,20 @@ export class Streams {
     return this.#ticker.size
   }
 
-  /** @param snapshot the current one: the tenant may have been suspended while the stream was opened */
-  add(stream: OpenStream, snapshot: Suspensions | undefined): void {
+  /** @param snapshot under which the stream was opened */
+  add(stream: OpenStream, snapshot: Snapshot): void {
     this.#ticker.add(stream)
-    if (snapshot !== undefined) this.#endIfSuspended(stream, snapshot)
+    stream.unwatch = this.#access.open(stream.owner, snapshot, why => stream.end(endFor(why)))
   }
 
   remove(stream: OpenStream, why: StreamEnd): void {
     this.#ticker.delete(stream)
+    stream.unwatch?.()
     this.#onEnd(why)
   }
 
   /**
-   * Notifies the streams whose lists differ between the two snapshots, and ends those of suspended tenants.
+   * Notifies the streams whose lists differ between the two snapshots.
    * @param changed returns the notifications that are due
    */
   async announce(
@@ -150,7 +158,7 @@ export class Streams {
   ): Promise<void> {
     // a stream that opens meanwhile lists the new tools anyway
     await inSlices(this.#ticker.items(), stream => {
-      if (stream.ended || this.#endIfSuspended(stream, next)) return
+      if (stream.ended) return
       return andThen(changed(stream.owner, previous, next), methods => {
         for (const method of methods) stream.notify(method)
       })
@@ -166,13 +174,6 @@ export class Streams {
     this.#ticker.close()
   }
 
-  #endIfSuspended(stream: OpenStream, snapshot: Suspensions): boolean {
-    if (!snapshot.isSuspended(stream.owner.tenant)) return false
-    stream.notify(TOOLS_CHANGED)
-    stream.end('tenant_suspended')
-    return true
-  }
-
   #tick(stream: OpenStream, nowMs: number): void {
     if (stream.bufferedBytes === 0) stream.lastProgressMs = nowMs
     if (nowMs - stream.lastProgressMs > this.#limits.idleTimeoutMs) return stream.end('idle')
@@ -183,4 +184,8 @@ export class Streams {
     }
     if (nowMs - stream.lastWriteMs >= this.#silenceMs) stream.write(KEEP_ALIVE)
   }
+}
+
+function endFor({ reason }: Refusal): StreamEnd {
+  return reason === 'tenant_suspended' ? reason : 'access_ended'
 }

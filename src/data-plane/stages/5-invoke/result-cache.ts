@@ -5,6 +5,7 @@ import { Cancellation } from '../../../base/cancellation.ts'
 import type { ObjectSchema } from '../../../base/json/json-schema.ts'
 import { oncePer } from '../../../base/once-per.ts'
 import { canonicalJson } from '../../../link/document.ts'
+import { refuse } from '../../../model/refusal.ts'
 import { isPerCaller, type ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
@@ -120,6 +121,7 @@ export class ResultCache {
 
   async #share(key: string, exchange: Exchange, ttlMs: number, call: CallBackend): Promise<Outcome> {
     let shared = this.#shared.get(key)
+    const isFirst = shared === undefined
     if (shared === undefined) {
       this.counts.misses++
       const cancellation = new Cancellation()
@@ -141,14 +143,20 @@ export class ResultCache {
     }
     const mine = shared
     mine.callers++
-    // the backend call is cancelled when its last caller cancels
+    let settleCancelled = (_: Outcome): void => {}
+    const cancelled = new Promise<Outcome>(resolve => {
+      settleCancelled = resolve
+    })
+    // the backend call is cancelled when its last caller cancels; the others wait for it
     const stop = exchange.cancellation.onCancel(() => {
+      // the bytes of the response count for the first caller, who waits for them
+      if (!isFirst) settleCancelled(refuse('cancelled'))
       if (--mine.callers > 0) return
       if (this.#shared.get(key) === mine) this.#shared.delete(key)
       mine.cancellation.cancel()
     })
     try {
-      return await mine.outcome
+      return await Promise.race([mine.outcome, cancelled])
     } finally {
       stop()
     }

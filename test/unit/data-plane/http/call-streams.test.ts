@@ -34,7 +34,7 @@ describe('a stream of recorded calls', () => {
     }) as unknown as EveryThread
     streams = new CallStreams({
       calls: new ProcessCalls(every),
-      snapshot: () => undefined,
+      access: { open: () => () => {} },
       nowMs: Date.now,
     })
     open(events, undefined)
@@ -52,8 +52,8 @@ describe('a stream of recorded calls', () => {
       return true
     }
     const call = { eventStream: () => ({ write, end() {}, bufferedBytes: 0 }), response: { onAbort() {} } }
-    const caller = { ...aPrincipal(), expiresAtMs: Number.MAX_SAFE_INTEGER }
-    streams.open(call as unknown as Call, caller, {}, last)
+    const one = exchange({ operation: { action: 'admin', resource: 'calls' } })
+    streams.open(call as unknown as Call, one, {}, last)
   }
 
   function record(calls: number): void {

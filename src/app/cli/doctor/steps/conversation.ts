@@ -63,9 +63,11 @@ export const stream: Step = {
       )
     }
     demand(
-      response.status !== 401 || visit.token !== undefined,
-      'Without a token, the server refuses the notification stream with 401.',
-      'The server must respond to this GET request with 405: after a 401, clients begin a second login.',
+      response.status !== 401,
+      `${describeResponse(response)}.`,
+      visit.token === undefined
+        ? 'The server must respond to this GET request without a token with 405: after a 401, clients begin a second login.'
+        : fixOfToken(visit.token, response.headers.get('www-authenticate') ?? ''),
     )
     demand(
       response.status === 200 && (response.headers.get('content-type') ?? '').startsWith('text/event-stream'),

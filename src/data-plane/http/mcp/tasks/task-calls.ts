@@ -11,6 +11,7 @@ import type { OnProgress } from '../../../pipeline/transport.ts'
 import { ownerOf } from '../../../sessions/owner.ts'
 import type { SessionStore } from '../../../sessions/session-store.ts'
 import type { TaskLimits, TaskRecord } from '../../../sessions/task-store.ts'
+import type { AccessWatch } from '../../access-watch.ts'
 import type { Conversation } from '../conversation.ts'
 import type { RpcRequest } from '../message.ts'
 import { type ResultWriter, type RpcReply, textOf } from '../result.ts'
@@ -20,6 +21,7 @@ import { endOf, taskView } from './task-view.ts'
 export interface TaskParts {
   readonly sessions: SessionStore
   readonly taskLimits: TaskLimits
+  readonly access: Pick<AccessWatch, 'open'>
   readonly nowMs: () => number
 }
 

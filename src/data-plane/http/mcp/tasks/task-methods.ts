@@ -6,13 +6,14 @@ import type { Cancellation } from '../../../../base/cancellation.ts'
 import { withDoubles } from '../../../../base/json/exact-number.ts'
 import { isObject } from '../../../../base/json/is-object.ts'
 import { hasFeature, isModernVersion, type ProtocolVersion } from '../../../../mcp/versions.ts'
-import { refuse } from '../../../../model/refusal.ts'
+import { type Refusal, refuse } from '../../../../model/refusal.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST } from '../../../../model/rpc-errors.ts'
 import type { Exchange } from '../../../pipeline/exchange.ts'
 import type { Question, Questions } from '../../../pipeline/inquiry.ts'
 import { ownerOf } from '../../../sessions/owner.ts'
 import { taskChannel } from '../../../sessions/session-store.ts'
 import { isEnded, type TaskRecord } from '../../../sessions/task-store.ts'
+import { openedBy } from '../../access-check.ts'
 import { rpcError, rpcStatus } from '../../refusal-body.ts'
 import type { Conversation } from '../conversation.ts'
 import { errorMessage, type RequestId, type RpcRequest } from '../message.ts'
@@ -93,8 +94,26 @@ export class TaskMethods {
       case 'tasks/cancel':
         return this.#cancel(id, task, version, writer)
       default:
-        return this.#result(id, task, conversation, writer)
+        return this.#watchedResult(id, task, exchange, conversation, writer)
     }
+  }
+
+  /** The client is asked and waits for as long as its caller has access. */
+  async #watchedResult(
+    id: RequestId,
+    task: TaskRecord,
+    exchange: Exchange,
+    conversation: Conversation,
+    writer: ResultWriter,
+  ): Promise<RpcReply> {
+    let refusal: Refusal | undefined
+    const { cancellation } = conversation
+    const unwatch = this.#parts.access.open(openedBy(exchange), exchange.snapshot, why => {
+      refusal = why
+      cancellation.cancel(why)
+    })
+    const reply = await this.#result(id, task, conversation, writer).finally(unwatch)
+    return refusal === undefined ? reply : refused(id, conversation, refusal)
   }
 
   /** A call whose instance has ended is one that failed. */
@@ -269,8 +288,11 @@ interface RpcFault {
 }
 
 /** As for other parts that do not respond; "not found" would make the client drop a task that is running. */
-function unavailable(id: RequestId, { call }: Conversation): RpcReply {
-  const refusal = refuse('tasks_unavailable')
+function unavailable(id: RequestId, conversation: Conversation): RpcReply {
+  return refused(id, conversation, refuse('tasks_unavailable'))
+}
+
+function refused(id: RequestId, { call }: Conversation, refusal: Refusal): RpcReply {
   const body = errorMessage(id, rpcError(refusal, call.requestId))
   return { status: rpcStatus(refusal), headers: [], body }
 }

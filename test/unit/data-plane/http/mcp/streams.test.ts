@@ -6,6 +6,7 @@ import { OpenStream, type StreamEnd, Streams } from '../../../../../src/data-pla
 import { EVERYTHING } from '../../../../../src/data-plane/pipeline/selection.ts'
 import type { Snapshot } from '../../../../../src/data-plane/snapshot/snapshot.ts'
 import { principal } from '../../../../../src/model/principal.ts'
+import { type Refusal, refuse } from '../../../../../src/model/refusal.ts'
 import type { ResponseStream } from '../../../../../src/net/server/listener.ts'
 import { onEachListener, openListener } from '../../../../contract/listener/kit.ts'
 
@@ -21,6 +22,9 @@ const OWNER = {
     expiresAtMs: Number.MAX_SAFE_INTEGER,
   }),
   tenant: 'acme',
+  operation: { action: 'session' },
+  access: 'jsonrpc',
+  receivedAtMs: 0,
   selection: EVERYTHING,
   version: '2025-06-18',
 } as const
@@ -36,17 +40,21 @@ onEachListener('open streams', kind => {
   let nowMs = 0
   let ended: StreamEnd[] = []
   let received = ''
+  let endAccess: (why: Refusal) => void = () => {}
 
   /** Opens one stream; its client reads or does not. */
-  async function open(
-    reads: boolean,
-    snapshot?: Pick<Snapshot, 'isSuspended'>,
-  ): Promise<{ stream: OpenStream; raw: ResponseStream }> {
+  async function open(reads: boolean): Promise<{ stream: OpenStream; raw: ResponseStream }> {
     nowMs = 1_000_000
     ended = []
     received = ''
     streams = new Streams(
       LIMITS,
+      {
+        open(_opened, _snapshot, end) {
+          endAccess = end
+          return () => {}
+        },
+      },
       why => ended.push(why),
       () => nowMs,
       TICK_MS,
@@ -65,7 +73,7 @@ onEachListener('open streams', kind => {
         onEnd: why => streams.remove(stream, why),
       })
       response.onAbort(() => stream.aborted())
-      streams.add(stream, snapshot)
+      streams.add(stream, {} as Snapshot)
       stream.write(': open\n\n')
       opened({ stream, raw })
     })
@@ -117,15 +125,13 @@ onEachListener('open streams', kind => {
   })
 
   it.each([
-    ['acme', ['tenant_suspended']],
-    ['globex', []],
-  ])('that opens while %s is suspended ends with: %j', async (suspended, expected) => {
-    await open(true, { isSuspended: tenant => tenant === suspended })
-    await looks()
-    await expect.poll(() => ended, { timeout: 15_000 }).toEqual(expected)
-    await expect
-      .poll(() => received.includes('tools/list_changed'), { timeout: 15_000 })
-      .toBe(expected.length > 0)
+    ['tenant_suspended', 'tenant_suspended'],
+    ['token_expired', 'access_ended'],
+  ] as const)('whose caller loses access by %s ends with %s', async (reason, expected) => {
+    await open(true)
+    endAccess(refuse(reason))
+    await expect.poll(() => ended, { timeout: 15_000 }).toEqual([expected])
+    await expect.poll(() => received, { timeout: 15_000 }).toContain('data: farewell')
   })
 
   it('keeps a stream that is silent but read', async () => {
