@@ -225,8 +225,8 @@ describe('a revocation', () => {
       response.end(JSON.stringify({ issuer: request.issuer, ...announced }))
     })
     closers.push(provider.close)
-    const reply = read(await front(provider.issuer).revoke(form(text)))
-    return { ...reply, sent: provider.received.filter(({ method }) => method === 'POST') }
+    const relayed = read(await front(provider.issuer).revoke(form(text)))
+    return { ...relayed, sent: provider.received.filter(({ method }) => method === 'POST') }
   }
 
   it('goes to the provider unchanged, whose confirmation has any body', async () => {
