@@ -97,12 +97,9 @@ export class McpApis {
 
   /** What is served of each server that is not trusted, once it has been read. */
   definitions(): readonly ReportedDefinitions[] {
-    const trusted = new Set(this.#applied.filter(isTrusted).map(({ name }) => name))
-    return this.statuses().flatMap(({ name: apiId, status: { specHash, pendingDefinitions } }) =>
-      specHash === undefined || trusted.has(apiId)
-        ? []
-        : [{ apiId, specHash, pending: pendingDefinitions ?? null }],
-    )
+    return this.#reconciler
+      .definitions()
+      .map(({ name, hash, pending = null }) => ({ apiId: name, specHash: hash, pending }))
   }
 
   async close(): Promise<void> {
@@ -128,10 +125,6 @@ async function readBound(references: ReferenceReader, namespace: string, ref: Ke
       `the key ${ref.key} of the secret ${ref.name} is not bound to hosts: add the key ${hostsKeyOf(ref.key)} with the hosts to which it may be sent`,
     )
   return secret
-}
-
-function isTrusted({ source }: ToolSet): boolean {
-  return source?.kind === 'mcp' && source.trusted === true
 }
 
 function isSame(a: readonly ToolSet[], b: readonly ToolSet[]): boolean {

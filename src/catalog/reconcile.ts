@@ -7,7 +7,7 @@ import type { Desired, DesiredToolSet } from './desired.ts'
 import type { PublishCatalog, ReportedStatus, ReportedView } from './source.ts'
 import type { DefinitionStore } from './sync/definition-store.ts'
 import { nextRecord } from './sync/definitions.ts'
-import { isNewChange, logSuspicious, logWaiting, suspiciousIn } from './sync/report-definitions.ts'
+import { logNewChange, suspiciousIn } from './sync/report-definitions.ts'
 import { keyOf, type ResourceName } from './sync/resource-key.ts'
 import { NameTable, serveTools } from './sync/served-tools.ts'
 import { PENDING, toolSetStatus } from './sync/status.ts'
@@ -18,6 +18,7 @@ import {
   newState,
   phaseOf,
   type ToolSetState,
+  takeWaiting,
 } from './sync/tool-set-state.ts'
 import { type SyncOutcome, type SyncParts, ToolSetSync } from './sync/tool-set-sync.ts'
 import { ViewBook, type ViewReview, type ViewStatusWriter } from './views/view-book.ts'
@@ -102,6 +103,13 @@ export class Reconciler {
       const tools = (served?.tools ?? []).filter(({ feature }) => feature === undefined)
       return { namespace, name, tools, enabled: sync?.toolSet.enabled !== false }
     })
+  }
+
+  /** Of each MCP server that is not trusted, once its list has been read. */
+  definitions(): readonly (ResourceName & NonNullable<ToolSetSync['definitions']>)[] {
+    return [...this.#entries.values()].flatMap(({ namespace, name, sync }) =>
+      sync?.definitions === undefined ? [] : [{ namespace, name, ...sync.definitions }],
+    )
   }
 
   statuses(): readonly ReportedStatus[] {
@@ -206,6 +214,7 @@ export class Reconciler {
   }
 
   #handleOutcome(entry: ToolSetState, outcome: SyncOutcome): void {
+    const nowIso = new Date(this.#parts.now()).toISOString()
     entry.syncing = false
     entry.error = outcome.kind === 'fault' ? outcome.message : undefined
     entry.idle = outcome.kind === 'disabled' || outcome.kind === 'empty'
@@ -214,23 +223,26 @@ export class Reconciler {
       entry.suspicious = []
       entry.pending = undefined
       entry.conflict = undefined
-      if (outcome.kind === 'empty') entry.lastSyncedAt = this.#nowIso()
+      if (outcome.kind === 'empty') entry.lastSyncedAt = nowIso
     } else if (outcome.kind === 'compiled') {
       entry.pending = compiledTools(outcome)
-      entry.lastSyncedAt = this.#nowIso()
-    } else if (outcome.kind === 'unchanged') entry.lastSyncedAt = this.#nowIso()
+      entry.lastSyncedAt = nowIso
+    } else if (outcome.kind === 'unchanged') entry.lastSyncedAt = nowIso
     else if (outcome.fallback?.kind === 'compiled') entry.pending = compiledTools(outcome.fallback)
     else if (outcome.withdraws) entry.served = undefined
     if (entry.error !== undefined) {
-      const { namespace, name } = entry
       this.#parts.log.warn(
-        { namespace, tool_set: name, reason: entry.error },
+        { namespace: entry.namespace, tool_set: entry.name, reason: entry.error },
         'a tool set could not be synchronized; the synchronization is retried',
       )
     }
     if (this.#ready) this.#settle()
     // Pending tools are reported when they are admitted.
     else if (entry.pending === undefined) this.#report(entry)
+    // after the comparison of what is served, so that one status has both
+    void entry.writes.run(async () => {
+      if (takeWaiting(entry)) this.#report(entry)
+    })
   }
 
   /** Admits pending tools in order, reports every tool set and publishes when the tools have changed. */
@@ -275,8 +287,7 @@ export class Reconciler {
     entry.served = made
     entry.pending = undefined
     entry.conflict = undefined
-    entry.suspicious = suspiciousIn(made, entry, this.#entries.values())
-    if (entry.suspicious.length > 0) logSuspicious(this.#parts.log, entry)
+    entry.suspicious = suspiciousIn(made, entry, this.#entries.values(), this.#parts.log)
     this.#compare(entry, made)
   }
 
@@ -285,7 +296,9 @@ export class Reconciler {
     const { namespace, name } = entry
     void entry.writes
       .run(async () => {
-        const accepted = entry.sync?.toolSet.acceptedSpecHash === served.specHash
+        // what an MCP server changes was accepted before it is served
+        const { definitions, toolSet } = entry.sync!
+        const accepted = definitions !== undefined || toolSet.acceptedSpecHash === served.specHash
         const record = await nextRecord(entry.record, served.definitions, accepted)
         if (record === undefined) return
         entry.record = record
@@ -312,12 +325,12 @@ export class Reconciler {
       toolFaults,
       changed: entry.record?.changed ?? [],
       breaking: entry.record?.breaking ?? [],
-      pending: entry.sync?.pending,
+      pending: entry.waiting,
       suspicious: entry.suspicious,
     } as const
     const status = toolSetStatus(input, entry.status, this.#parts.now())
     if (JSON.stringify(status) === JSON.stringify(entry.status)) return
-    if (isNewChange(entry.status, status)) logWaiting(this.#parts.log, entry, status)
+    logNewChange(this.#parts.log, entry, status)
     entry.status = status
     this.#write(entry)
   }
@@ -334,9 +347,5 @@ export class Reconciler {
       { namespace, tool_set: name, err: error },
       'the status of a tool set could not be written',
     )
-  }
-
-  #nowIso(): string {
-    return new Date(this.#parts.now()).toISOString()
   }
 }

@@ -47,7 +47,7 @@ export interface components {
              * @example /orders
              */
             path: string;
-            pending_definitions: components["schemas"]["PendingDefinitions"] | null;
+            pending_definitions?: components["schemas"]["PendingDefinitions"];
             /** @description true: the catalog of the portal lists the API, until the API is retired. */
             portal_visibility: boolean;
             /** Format: uri */
@@ -1115,6 +1115,16 @@ export interface components {
             definitions: {
                 api_id: string;
                 pending: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "tool": "delete",
+                     *         "field": "description",
+                     *         "before": "Deletes a draft.",
+                     *         "after": "Deletes an order."
+                     *       }
+                     *     ]
+                     */
                     changes: {
                         /** @description As the server sends it; null: absent. */
                         after: string | null;
@@ -1687,13 +1697,23 @@ export interface components {
              */
             response_headers: ("set-cookie" | "refresh")[];
         };
-        /** @description Changes that the MCP server of an API announces and the gateways do not serve until they are accepted; null: none. */
+        /** @description Changes that the MCP server of an API announces and the gateways do not serve until they are accepted; absent: none. */
         PendingDefinitions: {
             /**
              * Format: date-time
              * @example 2026-01-31T12:00:00.000Z
              */
             at: string;
+            /**
+             * @example [
+             *       {
+             *         "tool": "delete",
+             *         "field": "description",
+             *         "before": "Deletes a draft.",
+             *         "after": "Deletes an order."
+             *       }
+             *     ]
+             */
             changes: {
                 /** @description As the server sends it; null: absent. */
                 after: string | null;

@@ -28,6 +28,8 @@ export interface AcceptedTools {
 
 interface Held {
   readonly served: ServerLists
+  /** Hash of the tools that are served. */
+  readonly hash: string
   readonly removed: readonly unknown[]
   /** undefined: nothing waits. */
   readonly pending: PendingDefinitions | undefined
@@ -35,26 +37,26 @@ interface Held {
 
 /**
  * @param accepted undefined: whatever the server sends
- * @param acceptedHash of the list that the owner has accepted
+ * @param acceptedHash of the tools that the owner has accepted; resources and prompts may change often, and are no part of it
  */
 export function holdChanges(
   sent: ServerLists,
   accepted: AcceptedTools | undefined,
   acceptedHash: string | undefined,
 ): Held {
-  if (accepted === undefined) return { served: sent, removed: [], pending: undefined }
+  const sentHash = specHash(sent.tools)
+  if (accepted === undefined) return { served: sent, hash: sentHash, removed: [], pending: undefined }
   const known = new Map(
     [...accepted.removed, ...accepted.served].filter(isObject).map(tool => [nameOf(tool), tool] as const),
   )
   const names = new Set(sent.tools.filter(isObject).map(nameOf))
   const changes: DefinitionChange[] = []
   const tools = serveAccepted(sent.tools, names, known, change => changes.push(change))
-  const hash = changes.length === 0 ? undefined : specHash(sent)
-  const isHeld = hash !== undefined && hash !== acceptedHash
+  const isHeld = changes.length > 0 && sentHash !== acceptedHash
   const served = isHeld ? { ...sent, tools } : sent
   const kept = new Set(served.tools.filter(isObject).map(nameOf))
   const removed = [...known.values()].filter(tool => !kept.has(nameOf(tool))).slice(-MAX_REMOVED)
-  if (!isHeld) return { served, removed, pending: undefined }
+  if (!isHeld) return { served, hash: sentHash, removed, pending: undefined }
   let chars = 0
   const listed = changes.slice(0, MAX_LISTED_CHANGES).filter(({ before, after }) => {
     chars += (before?.length ?? 0) + (after?.length ?? 0)
@@ -67,9 +69,10 @@ export function holdChanges(
     .flatMap(tool => suspiciousTexts(nameOf(tool), tool))
   return {
     served,
+    hash: specHash(tools),
     removed,
     pending: {
-      specHash: hash,
+      specHash: sentHash,
       changes: listed,
       more: changes.length - listed.length,
       findings: boundFindings(findings),

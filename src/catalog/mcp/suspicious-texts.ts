@@ -93,5 +93,5 @@ export function boundFindings(findings: readonly string[]): readonly string[] {
 }
 
 function clean(text: string): string {
-  return text.replace(INVISIBLE, '').replace(/\n/g, ' ').slice(0, 128)
+  return text.slice(0, 128).replace(INVISIBLE, '').replace(/\n/g, ' ')
 }

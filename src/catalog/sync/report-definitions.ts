@@ -6,20 +6,14 @@ import type { ResourceName } from './resource-key.ts'
 import { waitingTools } from './status.ts'
 import type { CompiledTools, ToolSetState } from './tool-set-state.ts'
 
-export function isNewChange(before: ToolSetStatus, { pendingDefinitions }: ToolSetStatus): boolean {
-  return (
-    pendingDefinitions !== undefined && pendingDefinitions.specHash !== before.pendingDefinitions?.specHash
-  )
-}
-
-export function logWaiting(
+export function logNewChange(
   log: Log,
-  { namespace, name }: ResourceName,
-  { pendingDefinitions }: ToolSetStatus,
+  { namespace, name, status: before }: ToolSetState,
+  { pendingDefinitions: pending }: ToolSetStatus,
 ): void {
-  const { specHash: spec_hash } = pendingDefinitions!
+  if (pending === undefined || pending.specHash === before.pendingDefinitions?.specHash) return
   log.warn(
-    { namespace, tool_set: name, spec_hash, tools: waitingTools(pendingDefinitions!) },
+    { namespace, tool_set: name, spec_hash: pending.specHash, tools: waitingTools(pending) },
     'an MCP server changed the definitions of its tools; the gateway serves the accepted ones until the change is accepted',
   )
 }
@@ -29,6 +23,7 @@ export function suspiciousIn(
   { tools, result }: CompiledTools,
   entry: ToolSetState,
   entries: Iterable<ToolSetState>,
+  log: Log,
 ): readonly string[] {
   if (result.suspicious === undefined) return []
   const names = new Set<string>()
@@ -36,18 +31,17 @@ export function suspiciousIn(
     if (other !== entry && isSeenWith(entry, other))
       for (const { name, operation } of other.served?.tools ?? []) names.add(name).add(operation)
   for (const { name, operation } of tools) for (const own of [name, operation]) names.delete(own)
-  return boundFindings([...result.suspicious, ...shadowingTexts(tools, names)])
+  const findings = boundFindings([...result.suspicious, ...shadowingTexts(tools, names)])
+  if (findings.length > 0)
+    log.warn(
+      { namespace: entry.namespace, tool_set: entry.name, findings },
+      'the definitions of an MCP server contain texts that may instruct models; the gateway serves them',
+    )
+  return findings
 }
 
 /** Some caller sees the tools of both. */
 function isSeenWith(one: ResourceName, other: ResourceName): boolean {
   const shared = 'platform'
   return one.namespace === other.namespace || one.namespace === shared || other.namespace === shared
-}
-
-export function logSuspicious(log: Log, { namespace, name, suspicious }: ToolSetState): void {
-  log.warn(
-    { namespace, tool_set: name, findings: suspicious },
-    'the definitions of an MCP server contain texts that may instruct models; the gateway serves them',
-  )
 }

@@ -1,6 +1,7 @@
 /** The state of a tool set in the reconciler, and values derived for it. `reconcile.ts` changes the state. */
 
 import { SerialQueue } from '../../base/async/serial-queue.ts'
+import type { PendingDefinitions } from '../../model/pending-definitions.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ToolSetPhase, ToolSetStatus } from '../../model/tool-set.ts'
 import type { CompileResult } from '../compile/compile-tool-set.ts'
@@ -30,6 +31,8 @@ export interface ToolSetState {
   /** Compiled but not served, because a name conflicts or the first round is not complete. */
   pending: CompiledTools | undefined
   error: string | undefined
+  /** What an MCP server announces and its owner has not accepted. */
+  waiting: PendingDefinitions | undefined
   /** Texts of the served tools that may instruct models. */
   suspicious: readonly string[]
   /** Why the pending tools are not served. */
@@ -54,6 +57,7 @@ export function newState(namespace: string, name: string): ToolSetState {
     resourceFault: undefined,
     served: undefined,
     pending: undefined,
+    waiting: undefined,
     suspicious: [],
     error: undefined,
     conflict: undefined,
@@ -79,4 +83,12 @@ export function compiledTools(outcome: Extract<SyncOutcome, { kind: 'compiled' }
   const { tools } = result
   const names = tools.filter(({ feature }) => feature === undefined).map(({ name }) => name)
   return { tools, names: names.sort(), specHash, toolsHash, result, definitions }
+}
+
+/** @returns whether other changes wait than before */
+export function takeWaiting(entry: ToolSetState): boolean {
+  const waiting = entry.sync?.definitions?.pending
+  const isChanged = waiting?.specHash !== entry.waiting?.specHash
+  entry.waiting = waiting
+  return isChanged
 }

@@ -71,8 +71,8 @@ export class ToolSetSync {
   #listing: ServerListing | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0
-  /** What an MCP server announces and its owner has not accepted; undefined: nothing. */
-  pending: PendingDefinitions | undefined
+  /** Of an MCP server that is not trusted: hash of the tools in the last list that was read, as they are served, and what waits. */
+  definitions: { readonly hash: string; readonly pending: PendingDefinitions | undefined } | undefined
   /** The last list of an MCP server, while it could not be stored. */
   #unstored: StoredDocument | undefined
   /** A referenced file could not be read. */
@@ -158,7 +158,7 @@ export class ToolSetSync {
     if (!toolSet.enabled || !isMcpToolSet(toolSet)) {
       await this.#listing?.close()
       this.#listing = undefined
-      this.pending = undefined
+      this.definitions = undefined
     }
     if (!toolSet.enabled) {
       this.#known = undefined
@@ -242,17 +242,18 @@ export class ToolSetSync {
     const unstored = this.#unstored?.url === source.url ? this.#unstored : undefined
     const stored = unstored ?? (await documents.read(namespace, name, source.url))
     // a server at another address
-    if (stored === undefined) this.pending = undefined
+    if (stored === undefined) this.definitions = undefined
     let outcome: Linked
     let document: StoredDocument
     try {
       const sent = await this.#listing.read(toolSet, local.credential)
-      const accepted = source.trusted === true ? undefined : acceptedTools(stored, toolSet)
-      const { served, removed, pending } = holdChanges(sent, accepted, toolSet.acceptedSpecHash)
+      const isTrusted = source.trusted === true
+      const accepted = isTrusted ? undefined : acceptedTools(stored, toolSet)
+      const { served, hash, removed, pending } = holdChanges(sent, accepted, toolSet.acceptedSpecHash)
       const bytes = Buffer.from(writeJson(served))
       document = { url: source.url, etag: undefined, bytes: Uint8Array.from(bytes), files: filesOf(removed) }
       outcome = await this.#compile(bytes, new FileLoader(noFiles('listing')), local)
-      this.pending = pending
+      this.definitions = isTrusted ? undefined : { hash, pending }
     } catch (error) {
       return this.#fallback({ kind: 'fault', message: messageOf(error) }, stored, local)
     }

@@ -11,7 +11,7 @@ const REPORT_EVERY_MS = 5_000
 /** For administrators, in one report. */
 const MAX_ACTIONS = 200
 /** In one report; each has up to 80,000 characters. */
-const MAX_DEFINITIONS = 10
+const MAX_DEFINITIONS = 3
 
 interface ReporterOptions {
   readonly transport: ControlPlaneTransport

@@ -61,7 +61,7 @@ export function Apis() {
           <a class="button small" href={href('catalogue/subscriptions', { api: api.id })}>
             Subscriptions
           </a>
-          {api.pending_definitions !== null && (
+          {api.pending_definitions !== undefined && (
             <button
               type="button"
               class="button small"
@@ -133,7 +133,7 @@ export function Apis() {
           onSaved={() => void list.reload()}
         />
       )}
-      {changed.value?.pending_definitions != null && (
+      {changed.value?.pending_definitions !== undefined && (
         <DefinitionsDialog
           api={changed.value}
           pending={changed.value.pending_definitions}

@@ -33,7 +33,14 @@ const change = z.strictObject({
 
 export const pendingDefinitions = z.object({
   spec_hash: specHash,
-  changes: z.array(change).max(MAX_LISTED_CHANGES),
+  changes: z
+    .array(change)
+    .max(MAX_LISTED_CHANGES)
+    .openapi({
+      example: [
+        { tool: 'delete', field: 'description', before: 'Deletes a draft.', after: 'Deletes an order.' },
+      ],
+    }),
   findings: z.array(textField(MAX_FINDING_CHARS)).max(MAX_FINDINGS).openapi({
     description:
       'Texts of the changed tools that may instruct models, such as a request to hide something from the user.',
@@ -49,7 +56,7 @@ export const shownPending = pendingDefinitions
   })
   .openapi('PendingDefinitions', {
     description:
-      'Changes that the MCP server of an API announces and the gateways do not serve until they are accepted; null: none.',
+      'Changes that the MCP server of an API announces and the gateways do not serve until they are accepted; absent: none.',
   })
 
 export const acceptance = z.strictObject({ spec_hash: specHash }).openapi('DefinitionsAcceptance')

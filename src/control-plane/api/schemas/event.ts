@@ -94,7 +94,7 @@ const EVENTS: { readonly [kind in WebhookEventKind]: Described } = {
   },
   'api.definitions_changed': {
     summary:
-      'The MCP server of an API changed the definitions of its tools; the gateways serve the accepted ones until an administrator accepts the changes',
+      'A change of tools by the MCP server of an API waits until an administrator of the tenant accepts it',
     about: 'api',
     fields: {
       api_id: shownId('api'),

@@ -60,7 +60,7 @@ export const shownApi = z
     ...shownBase,
     ...ofOwner,
     spec: shownSpec,
-    pending_definitions: shownPending.nullable(),
+    pending_definitions: shownPending.optional(),
     spec_status: z
       .object({
         state: z.enum(SPEC_STATES),
@@ -138,6 +138,7 @@ function toShown(api: Api, { tenantName, gatewayUrl, withSpec, specStatus, tools
         ? `${gatewayUrl.replace(/\/+$/, '')}/mcp/${api.id}`
         : tenantGatewayUrl(gatewayUrl, tenantName) + publicPath(api),
     ...renamedFields(api),
+    pendingDefinitions: api.pendingDefinitions ?? undefined,
     spec: withSpec ? parseSpec(api.spec) : undefined,
     specStatus,
   }

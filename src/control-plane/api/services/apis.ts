@@ -141,7 +141,11 @@ export async function patchApi(
   if (!move.ok) throw conflict(move.reason, [{ field: 'status', message: move.reason }])
   const sharing = sharedWith && (await sharingOf(tx, api.tenantId, sharedWith))
   const isOtherServer = fields.upstreamUrl !== undefined && fields.upstreamUrl !== api.upstreamUrl
-  const wanted = { ...applyPatch(move.value, { ...fields, sharing }), ...(isOtherServer ? NOTHING_READ : {}) }
+  const isComparedNoMore = isOtherServer || fields.mcp?.trusted === true
+  const wanted = {
+    ...applyPatch(move.value, { ...fields, sharing }),
+    ...(isComparedNoMore ? NOTHING_READ : {}),
+  }
   requireFittingType(wanted)
   if (patch.upstreamUrl !== undefined || patch.mcp !== undefined)
     await requireBoundSecret(tx, wanted, services)

@@ -14,7 +14,8 @@ export async function takeDefinitions(
   reported: readonly ReportedDefinitions[],
 ): Promise<void> {
   const recorded = recordActions(tx, systemOrigin('system.apis.definitions'))
-  for (const { apiId, specHash, pending } of reported) {
+  // in the same order by all reports
+  for (const { apiId, specHash, pending } of [...reported].sort((a, b) => (a.apiId < b.apiId ? -1 : 1))) {
     const api = await recorded.apis.find(apiId, 'lock')
     if (api?.type !== 'mcp' || api.mcp?.trusted === true) continue
     const { pendingDefinitions: known, acceptedSpecHash } = api
@@ -31,7 +32,8 @@ export async function takeDefinitions(
       // gateways that have no list yet then know that another one was accepted
       const updated = { ...api, pendingDefinitions, acceptedSpecHash: acceptedSpecHash ?? specHash }
       announce(recorded, 'api.updated', await recorded.apis.update(updated))
-      announceChanged(recorded, api, pending)
+      // one event until the changes are accepted or taken back: a server may change its list at any time
+      if (known === null) announceChanged(recorded, api, pending)
     }
   }
 }
