@@ -105,7 +105,7 @@ export class Reconciler {
     })
   }
 
-  /** Of each MCP server that is not trusted, once its list has been read. */
+  /** What is served of each MCP server that is not trusted, once its list has been read. */
   definitions(): readonly (ResourceName & NonNullable<ToolSetSync['definitions']>)[] {
     return [...this.#entries.values()].flatMap(({ namespace, name, sync }) =>
       sync?.definitions === undefined ? [] : [{ namespace, name, ...sync.definitions }],

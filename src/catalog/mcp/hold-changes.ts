@@ -37,7 +37,7 @@ interface Held {
 
 /**
  * @param accepted undefined: whatever the server sends
- * @param acceptedHash of the tools that the owner has accepted; resources and prompts may change often, and are no part of it
+ * @param acceptedHash of the tools that the owner has accepted; the list of resources may change often
  */
 export function holdChanges(
   sent: ServerLists,

@@ -71,7 +71,7 @@ export class ToolSetSync {
   #listing: ServerListing | undefined
   #timer: NodeJS.Timeout | undefined
   #failures = 0
-  /** Of an MCP server that is not trusted: hash of the tools in the last list that was read, as they are served, and what waits. */
+  /** The last list of an MCP server that is not trusted: hash of its tools as they are served, and what waits. */
   definitions: { readonly hash: string; readonly pending: PendingDefinitions | undefined } | undefined
   /** The last list of an MCP server, while it could not be stored. */
   #unstored: StoredDocument | undefined
