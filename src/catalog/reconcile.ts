@@ -224,11 +224,10 @@ export class Reconciler {
       entry.pending = undefined
       entry.conflict = undefined
       if (outcome.kind === 'empty') entry.lastSyncedAt = nowIso
-    } else if (outcome.kind === 'compiled') {
-      entry.pending = compiledTools(outcome)
+    } else if (outcome.kind === 'compiled' || outcome.kind === 'unchanged') {
+      if (outcome.kind === 'compiled') entry.pending = compiledTools(outcome)
       entry.lastSyncedAt = nowIso
-    } else if (outcome.kind === 'unchanged') entry.lastSyncedAt = nowIso
-    else if (outcome.fallback?.kind === 'compiled') entry.pending = compiledTools(outcome.fallback)
+    } else if (outcome.fallback?.kind === 'compiled') entry.pending = compiledTools(outcome.fallback)
     else if (outcome.withdraws) entry.served = undefined
     if (entry.error !== undefined) {
       this.#parts.log.warn(

@@ -3,8 +3,8 @@ import { request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { CookieBrowser } from '../fixtures/cookie-browser.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
-import { localFetch } from '../fixtures/local-fetch.ts'
 import { freePorts } from '../fixtures/free-ports.ts'
+import { localFetch } from '../fixtures/local-fetch.ts'
 import { RedisServer, SKIPPED_HINT, withoutRedis } from '../fixtures/redis-server.ts'
 
 describe.skipIf(withoutRedis)(`sessions of two gateways${SKIPPED_HINT}`, () => {
