@@ -70,6 +70,7 @@ export default defineConfig({
           page('Backup, upgrade, rollback', '/docs/backup'),
           page('Troubleshooting', '/docs/troubleshooting'),
           page('Security', '/SECURITY'),
+          page('Security review', '/docs/security-review'),
         ],
       },
       {

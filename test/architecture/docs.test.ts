@@ -48,8 +48,8 @@ describe('docs/reference/http.md', () => {
   })
 })
 
-it('every test that SECURITY.md names exists', () => {
-  const named = [...read('SECURITY.md').matchAll(/`(test\/[\w/.-]+)`/g)].map(match => match[1]!)
+it.each(['SECURITY.md', 'docs/security-review.md'])('every test that %s names exists', page => {
+  const named = [...read(page).matchAll(/`(test\/[\w/.-]+)`/g)].map(match => match[1]!)
   expect(named.length).toBeGreaterThan(20)
   expect(named.filter(path => !existsSync(join(ROOT, path)))).toEqual([])
 })

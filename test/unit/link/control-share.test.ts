@@ -66,7 +66,11 @@ describe('a subscription', () => {
       limits: { perSecond: 7 },
       subscriptionId: 'sub_1',
     })
-    const none = { plan: undefined, limits: DEFAULT_LIMITS, subscriptionId: undefined }
+    const none = { plan: undefined, limits: DEFAULT_LIMITS, subscriptionId: undefined, per: 'user' }
+    const { per: _, ...ofClient } = none
+    expect(snapshot.entitlementOf(aPrincipal({ subject: 'other', consumer: 'other' }), 'api_1', NOW)).toEqual(
+      ofClient,
+    )
     expect(snapshot.entitlementOf(app, 'api_2', NOW)).toEqual(none)
     expect(snapshot.entitlementOf(app, undefined, NOW)).toEqual(none)
     expect(snapshot.entitlementOf(aPrincipal({ consumer: 'other' }), 'api_1', NOW)).toEqual(none)
