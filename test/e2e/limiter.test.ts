@@ -1,6 +1,6 @@
 /** The limits of docs/reference/http.md, SSE connection limits, except IDLE_TIMEOUT, at their border over HTTP; with their defaults, except MAX_TOTAL. */
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
-import { type Deployment, deploy, post } from '../fixtures/deployment.ts'
+import { type Deployment, deploy, post, read } from '../fixtures/deployment.ts'
 import { type OpenedStream, openStream } from '../fixtures/open-streams.ts'
 
 let gateway: Deployment
@@ -12,9 +12,13 @@ async function begin(env: Record<string, string>): Promise<void> {
   admin = await gateway.token('demo-admin')
 }
 
-async function open(forwardedFor: string, tenant = 'acme'): Promise<OpenedStream> {
+async function open(
+  forwardedFor: string,
+  tenant = 'acme',
+  credential: Record<string, string> = { authorization: `Bearer ${admin}` },
+): Promise<OpenedStream> {
   const stream = await openStream(gateway.url, {
-    authorization: `Bearer ${admin}`,
+    ...credential,
     'x-tenant-id': tenant,
     ...(forwardedFor === '' ? undefined : { 'x-forwarded-for': forwardedFor }),
   })
@@ -42,6 +46,18 @@ async function gauge(name: string): Promise<number> {
   const text = await (await fetch(`${gateway.running.addresses.metrics_url}/metrics`)).text()
   const line = text.split('\n').find(row => row.startsWith(`${name} `) || row.startsWith(`${name}{`))
   return Number(line?.split(' ')[1] ?? 0)
+}
+
+/** It does not expire, as the tokens of an hour do. */
+async function newKey(): Promise<string> {
+  const v1 = `${gateway.running.addresses.api_url}/v1`
+  const tenants = await read(await fetch(`${v1}/tenants`, { headers: { authorization: `Bearer ${admin}` } }))
+  const acme = `${v1}/tenants/${tenants.json.items[0].id}`
+  const api = await post(`${acme}/apis`, { name: 'x', path: '/x', upstream_url: gateway.url }, admin)
+  const asked = { api_id: api.json.id, plan: 'enterprise', application: 'x' }
+  const { json } = await post(`${acme}/subscriptions`, asked, admin)
+  const approved = await post(`${acme}/subscriptions/${json.id}/approve`, {}, admin)
+  return approved.json.api_key
 }
 
 const advance = async (by: string): Promise<void> => {
@@ -117,7 +133,9 @@ describe('as specified', () => {
   })
 
   it('MAX_DURATION: an hour, then the stream is closed', async () => {
-    const stream = await open('192.0.2.7')
+    const key = { 'x-api-key': await newKey() }
+    await expect.poll(async () => (await open('192.0.2.8', 'acme', key)).status).toBe(200)
+    const stream = await open('192.0.2.7', 'acme', key)
     let ended = false
     void stream.ended.then(() => {
       ended = true
@@ -127,7 +145,7 @@ describe('as specified', () => {
     expect(ended).toBe(false)
     await advance('1m1s')
     await stream.ended
-    expect(await gauge('platform_streams_ended_total{reason="max_duration"}')).toBe(1)
+    await expect.poll(() => gauge('platform_streams_ended_total{reason="max_duration"}')).toBe(2)
   })
 })
 
