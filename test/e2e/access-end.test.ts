@@ -32,6 +32,10 @@ interface Open {
 }
 
 describe.each(['1', '2'])('with WORKERS=%s', workers => {
+  /** Threads are of no account for these. */
+  const inOneThread = (name: string, test: () => Promise<void>) => {
+    if (workers === '1') it(name, test, 90_000)
+  }
   const dir = mkdtempSync(join(tmpdir(), 'access-end-'))
   const bundle = join(dir, 'bundle.tar.gz')
   let revision = 0
@@ -241,49 +245,37 @@ describe.each(['1', '2'])('with WORKERS=%s', workers => {
     expect([again.status, again.headers.get('www-authenticate')]).toEqual([401, expect.any(String)])
   }, 90_000)
 
-  it.runIf(workers === '1')(
-    'a subscription that is revoked',
-    async () => {
-      const app = await subscribed()
-      const opened = await openAll({ 'x-api-key': app.key }, app)
-      const last = await endsAfter(opened, () =>
-        world.api('DELETE', `/tenants/${world.beta}/subscriptions/${app.subscriptionId}`, world.root),
-      )
-      expect(reasonsOf(last)[0]).toBe(401)
-    },
-    90_000,
-  )
+  inOneThread('a subscription that is revoked', async () => {
+    const app = await subscribed()
+    const opened = await openAll({ 'x-api-key': app.key }, app)
+    const last = await endsAfter(opened, () =>
+      world.api('DELETE', `/tenants/${world.beta}/subscriptions/${app.subscriptionId}`, world.root),
+    )
+    expect(reasonsOf(last)[0]).toBe(401)
+  })
 
-  it.runIf(workers === '1')(
-    'a token that expires',
-    async () => {
-      const app = await subscribed()
-      const token = await world.token({ id: app.name, tenant: 'beta' }, '12s')
-      const { exp } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
-      const opened = await openAll({ authorization: `Bearer ${token}` }, app)
-      const last = await endsAfter(opened, () => sleep(exp * 1000 - Date.now()))
-      expect(reasonsOf(last)).toEqual([401, 'The token has expired.'])
-    },
-    90_000,
-  )
+  inOneThread('a token that expires', async () => {
+    const app = await subscribed()
+    const token = await world.token({ id: app.name, tenant: 'beta' }, '12s')
+    const { exp } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString())
+    const opened = await openAll({ authorization: `Bearer ${token}` }, app)
+    const last = await endsAfter(opened, () => sleep(exp * 1000 - Date.now()))
+    expect(reasonsOf(last)).toEqual([401, 'The token has expired.'])
+  })
 
-  it.runIf(workers === '1')(
-    'a consumer that is blocked',
-    async () => {
-      const app = await subscribed()
-      const token = await world.token({ id: app.name, tenant: 'beta' })
-      const path = `/tenants/${world.beta}/consumers`
-      const opened = await openAll({ authorization: `Bearer ${token}` }, app)
-      const find = async () => (await world.api('GET', `${path}?q=${app.name}`, world.root)).json.items[0]?.id
-      await expect.poll(find, SOON).toBeDefined()
-      const id = await find()
-      const last = await endsAfter(opened, () =>
-        world.api('PATCH', `${path}/${id}`, world.root, { status: 'blocked' }),
-      )
-      expect(reasonsOf(last)).toEqual([403, 'The calling application is blocked.'])
-    },
-    90_000,
-  )
+  inOneThread('a consumer that is blocked', async () => {
+    const app = await subscribed()
+    const token = await world.token({ id: app.name, tenant: 'beta' })
+    const path = `/tenants/${world.beta}/consumers`
+    const opened = await openAll({ authorization: `Bearer ${token}` }, app)
+    const find = async () => (await world.api('GET', `${path}?q=${app.name}`, world.root)).json.items[0]?.id
+    await expect.poll(find, SOON).toBeDefined()
+    const id = await find()
+    const last = await endsAfter(opened, () =>
+      world.api('PATCH', `${path}/${id}`, world.root, { status: 'blocked' }),
+    )
+    expect(reasonsOf(last)).toEqual([403, 'The calling application is blocked.'])
+  })
 
   it('a caller that a new policy denies', async () => {
     const app = await subscribed()
@@ -297,19 +289,15 @@ describe.each(['1', '2'])('with WORKERS=%s', workers => {
     expect(reasonsOf(last)[0]).toBe(403)
   }, 90_000)
 
-  it.runIf(workers === '1')(
-    'what a later change does not concern goes on',
-    async () => {
-      const app = await subscribed()
-      const other = await subscribed()
-      const opened = await openAll({ 'x-api-key': app.key }, app, ['stream', 'call', 'proxied'])
-      await world.api('DELETE', `/tenants/${world.beta}/subscriptions/${other.subscriptionId}`, world.root)
-      const ended = await Promise.race([...opened.map(one => one.ended), sleep(WITHIN_MS).then(() => 'open')])
-      expect(ended).toBe('open')
-      for (const response of running) response.end()
-      await world.api('DELETE', `/tenants/${world.beta}/subscriptions/${app.subscriptionId}`, world.root)
-      await Promise.all(opened.map(one => one.ended))
-    },
-    90_000,
-  )
+  inOneThread('what a later change does not concern goes on', async () => {
+    const app = await subscribed()
+    const other = await subscribed()
+    const opened = await openAll({ 'x-api-key': app.key }, app, ['stream', 'call', 'proxied'])
+    await world.api('DELETE', `/tenants/${world.beta}/subscriptions/${other.subscriptionId}`, world.root)
+    const ended = await Promise.race([...opened.map(one => one.ended), sleep(WITHIN_MS).then(() => 'open')])
+    expect(ended).toBe('open')
+    for (const response of running) response.end()
+    await world.api('DELETE', `/tenants/${world.beta}/subscriptions/${app.subscriptionId}`, world.root)
+    await Promise.all(opened.map(one => one.ended))
+  })
 })
