@@ -70,12 +70,12 @@ export function servedNames({ gateway, api, pages, metrics, allowedHosts }: Sett
   ]
 }
 
-/** @param ownsThread nothing else runs in this thread: errors that no code expected are caught */
 /** The addresses that outgoing calls may reach. */
 export function reachOf({ egressAllow, nodeEnv }: Settings) {
   return { allow: egressAllow, allowLoopback: nodeEnv !== 'production' }
 }
 
+/** @param ownsThread nothing else runs in this thread: errors that no code expected are caught */
 export function createContext(
   settings: Settings,
   log: Log,
