@@ -8,7 +8,7 @@ import { type ByteBudget, mayGrow } from '../../../net/held-bytes.ts'
 import { hashText } from '../../http/hash-text.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
-import { hasTag, type Storable, storable, wishesOf } from './freshness.ts'
+import { hasTag, OF_THE_CALL, type Storable, storable, wishesOf } from './freshness.ts'
 import { type StoredResponse, StoredResponses } from './stored-responses.ts'
 
 type Outcome = EgressStreamResponse | EgressFailure | CircuitOpen
@@ -197,22 +197,14 @@ function callerOf({ scope }: CacheRule, { principal, tenant }: Exchange): string
   return JSON.stringify([tenant ?? null, kind, subject, consumer, visibilityKey])
 }
 
-/** Name the call, or say how it uses caches, and select no representation: they differ where the response is the same. */
-const OF_THE_CALL: ReadonlySet<string> = new Set([
-  'x-request-id',
-  'traceparent',
-  'tracestate',
-  'baggage',
-  'x-forwarded-for',
-  'cache-control',
-  'pragma',
-])
+/** Headers that differ where the response is the same; the last two are about caches. */
+const NOT_IN_THE_KEY: ReadonlySet<string> = new Set([...OF_THE_CALL, 'cache-control', 'pragma'])
 
 /** All that reaches the upstream beside the address: the response may depend on it, whether or not `Vary` says so. */
 function variantOf(caller: string, headers: readonly string[]): string {
   const hash = createHash('sha256').update(caller)
   for (let at = 0; at < headers.length; at += 2)
-    if (!OF_THE_CALL.has(headers[at]!)) hash.update(`\n${headers[at]}:${headers[at + 1]}`)
+    if (!NOT_IN_THE_KEY.has(headers[at]!)) hash.update(`\n${headers[at]}:${headers[at + 1]}`)
   return hash.digest('base64')
 }
 

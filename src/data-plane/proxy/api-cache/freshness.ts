@@ -7,17 +7,16 @@ type ReadHeader = (name: string) => string
 /** Directives of `Cache-Control` by name in lower case; '' for one without a value. */
 type Directives = ReadonlyMap<string, string>
 
-/** Parts of a request that change with each call: a response that varies on them is not kept. */
-const CHANGING: ReadonlySet<string> = new Set([
-  '*',
+/** Request headers that name a call or its client, and select no representation. */
+export const OF_THE_CALL: readonly string[] = [
   'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
   'x-request-id',
   'traceparent',
   'tracestate',
   'baggage',
-])
+]
+/** A response that varies on them is not kept. */
+const CHANGING: ReadonlySet<string> = new Set(['*', 'x-forwarded-host', 'x-forwarded-proto', ...OF_THE_CALL])
 
 export function directivesOf(cacheControl: string): Directives {
   const directives = new Map<string, string>()
