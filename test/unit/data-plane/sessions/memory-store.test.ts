@@ -55,6 +55,21 @@ describe('a session in memory', () => {
     }
   })
 
+  it('is known by its owner after the sweeps of its TTL', () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const { clock, store } = open()
+      const session = store.create(FACTS)
+      expect(store.claim(session, 'ann')).toBe(true)
+      clock.ms = T0 + TTL_MS
+      vi.advanceTimersByTime(30_000)
+      expect(store.find(session.id, clock.ms)?.owner).toBe('ann')
+      store.close()
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('is not known to a store whose keys have not signed it', () => {
     const [{ store: one }, { store: two }] = [open(), open()]
     const { id } = one.create(FACTS)
@@ -283,4 +298,11 @@ describe('opening without Redis', () => {
     expect((await second.sessions.statistics(T0)).active_sessions).toBe(1)
     await second.sessions.close()
   })
+})
+
+it('a ring of an earlier version, without a checksum, is read', () => {
+  const file = join(dir, 'earlier.json')
+  const key = { id: 7, secret: Buffer.alloc(32, 1).toString('base64url'), createdAtMs: T0 }
+  writeFileSync(file, JSON.stringify([key]))
+  expect(fileKeyRing(file, () => T0, noDamage).current()).toMatchObject({ id: 7, createdAtMs: T0 })
 })

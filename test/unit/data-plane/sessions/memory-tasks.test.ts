@@ -1,4 +1,4 @@
-/** Tasks in memory: the bounds on the length of their outcomes. What every task store promises is in `test/contract/sessions`. */
+/** Tasks in memory: the bounds on their number and on the length of their outcomes. What every task store promises is in `test/contract/sessions`. */
 import { describe, expect, it } from 'vitest'
 import { MemoryTaskStore } from '../../../../src/data-plane/sessions/memory/tasks.ts'
 import { MAX_SHORT_OUTCOME, type TaskRecord } from '../../../../src/data-plane/sessions/task-store.ts'
@@ -48,4 +48,24 @@ describe('outcomes', () => {
     clock.nowMs = 1_000
     expect(store.put(task('eve', 'later', 6_000, 999))).toBe(true)
   })
+})
+
+it('the expired tasks of others make place for a new one', () => {
+  const clock = { nowMs: 0 }
+  const store = new MemoryTaskStore(() => clock.nowMs, 2, LIMITS)
+  expect([store.create(task('ann', '1'), 10), store.create(task('ann', '2', 0, 500), 10)]).toEqual([
+    'created',
+    'created',
+  ])
+  clock.nowMs = 999
+  expect(store.create(task('bob', '1', 0, 999), 10)).toBe('too_many')
+  clock.nowMs = 1_000
+  expect(store.create(task('bob', '1', 0, 1_000), 10)).toBe('created')
+  expect(store.create(task('bob', '2', 0, 1_000), 10)).toBe('too_many')
+})
+
+it('an owner without tasks has none to list or to change', () => {
+  const store = new MemoryTaskStore(() => 0)
+  expect(store.list('ann')).toEqual([])
+  expect(store.put(task('ann', '1'))).toBe(false)
 })
