@@ -17,10 +17,36 @@ export function fileMarks(directory: string, now: () => number): SessionMarks {
   let sweptAtMs = Number.NEGATIVE_INFINITY
   let count = 0
 
+  /** @returns undefined without a file */
+  const readUntil = (path: string) => unlessMissing(readFile(path, 'utf8'))
+
   /** A file without a time is being written. */
-  async function isOver(path: string): Promise<boolean> {
-    const until = await unlessMissing(readFile(path, 'utf8'))
-    return until === undefined || (until !== '' && Number(until) <= now())
+  const isPast = (until: string | undefined): boolean =>
+    until !== undefined && until !== '' && Number(until) <= now()
+
+  /** @returns false when there is one */
+  async function create(path: string, content: string): Promise<boolean> {
+    try {
+      await writeFile(path, content, { flag: 'wx', mode: 0o600, flush: true })
+      return true
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+      throw error
+    }
+  }
+
+  /** One thread at a time removes the file of a mark with this time: another one would remove what was put in its place. @returns whether it did */
+  async function removeIfOver(path: string): Promise<boolean> {
+    const until = await readUntil(path)
+    const lock = `${path}.${until}`
+    if (!isPast(until) || !(await create(lock, ''))) return false
+    try {
+      const isSame = (await readUntil(path)) === until
+      if (isSame) await rm(path)
+      return isSame
+    } finally {
+      await rm(lock, { force: true })
+    }
   }
 
   async function sweep(): Promise<void> {
@@ -30,8 +56,8 @@ export function fileMarks(directory: string, now: () => number): SessionMarks {
       const path = join(directory, name)
       const written = await unlessMissing(stat(path))
       if (written === undefined) continue
-      if (Date.now() - written.mtimeMs > MAX_AGE_MS || (await isOver(path))) await rm(path, { force: true })
-      else count++
+      if (Date.now() - written.mtimeMs > MAX_AGE_MS) await rm(path, { force: true })
+      else if (!(await removeIfOver(path))) count++
     }
   }
 
@@ -41,16 +67,14 @@ export function fileMarks(directory: string, now: () => number): SessionMarks {
       if (now() - sweptAtMs > SWEEP_EVERY_MS || count >= MAX_MARKS) await sweep()
       if (count >= MAX_MARKS) throw new Error(`${directory} has ${count} marks, the maximum`)
       await mkdir(directory, { recursive: true, mode: 0o700 })
-      if (await isOver(path)) await rm(path, { force: true })
-      try {
-        await writeFile(path, String(untilMs), { flag: 'wx', mode: 0o600, flush: true })
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-        throw error
-      }
-      count++
-      return true
+      await removeIfOver(path)
+      const isNew = await create(path, String(untilMs))
+      if (isNew) count++
+      return isNew
     },
-    has: async mark => !(await isOver(pathOf(mark))),
+    async has(mark) {
+      const until = await readUntil(pathOf(mark))
+      return until !== undefined && !isPast(until)
+    },
   }
 }

@@ -33,9 +33,28 @@ function markSuite(open: () => SessionMarks): void {
     const put = await Promise.all(Array.from({ length: 8 }, () => open().put(mark, now() + 60_000)))
     expect(put.filter(Boolean)).toHaveLength(1)
   })
+
+  // the work of eight puts is interleaved otherwise each time
+  it('lets one of all put each of many', { timeout: 20_000 }, async () => {
+    for (let round = 0; round < 40; round++) {
+      const mark = newMark()
+      const put = await Promise.all(Array.from({ length: 8 }, () => open().put(mark, now() + 60_000)))
+      expect(put.filter(Boolean)).toHaveLength(1)
+    }
+  })
 }
 
 function expirySuite(open: () => SessionMarks): void {
+  it('lets one of all put it again after its time', { timeout: 20_000 }, async () => {
+    for (let round = 0; round < 20; round++) {
+      const mark = newMark()
+      await open().put(mark, now() + 1_000)
+      aheadMs += 1_001
+      const put = await Promise.all(Array.from({ length: 8 }, () => open().put(mark, now() + 60_000)))
+      expect(put.filter(Boolean)).toHaveLength(1)
+    }
+  })
+
   it('has no mark after its time, which may then be put again', async () => {
     const mark = newMark()
     await open().put(mark, now() + 60_000)
