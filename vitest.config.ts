@@ -84,8 +84,8 @@ export default defineConfig({
           include: SERVICES,
           exclude: [...ALONE, ...TIMED],
           isolate: false,
-          // they wait for servers and faults half of the time, the long tables of faults most of it
-          maxWorkers: (IS_LONG_CHECK ? 3 : 2) * availableParallelism() + 1,
+          // they wait for servers and faults half of the time; with more, those that count on a time have too little of it
+          maxWorkers: 2 * availableParallelism() + 1,
           sequence: { groupOrder: 2 },
         },
       },

@@ -57,4 +57,21 @@ describe.skipIf(!hasRedis())(`sessions in Redis (${REDIS_HINT})`, () => {
     await after.endCaller('a', () => address)
     expect(server.sessions.size).toBe(0)
   }, 30_000)
+
+  it('are ended when the address of their server becomes known after the start', async () => {
+    const redis = await RedisServer.start()
+    closing.push(() => redis.stop())
+    const server = await startMcpServer()
+    closing.push(() => server.close())
+    const address = { url: server.url, transport: 'auto', headers: [] } as const
+    const before = await sessionsIn(redis.url)
+    const scope = { address, key: server.url, caller: 'a', callerSession: 'a' }
+    const call = { name: 'echo', arguments: { text: 'hello' } }
+    await before.request(scope, 'tools/call', call, { timeoutMs: 5_000, maxResponseBytes: 300_000 })
+    await before.close()
+    const after = await sessionsIn(redis.url)
+    let asked = 0
+    await after.endCaller('a', () => (++asked < 3 ? undefined : address))
+    expect([asked, server.sessions.size]).toEqual([3, 0])
+  }, 30_000)
 })

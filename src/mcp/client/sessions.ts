@@ -38,7 +38,7 @@ const MAX_SESSIONS = 1_000
 const SWEEP_MS = 30_000
 /** A server that is just being replaced may listen again. */
 const RETRY_AFTER_MS = 30
-/** For ending the sessions of a caller while their store does not respond. */
+/** For ending the sessions of a caller while their store does not respond, or the address of their server is not known yet. */
 const END_TRIES = 10
 const END_RETRY_MS = 1_000
 
@@ -116,11 +116,11 @@ export class McpSessions {
 
   /**
    * Ends those of a caller that no thread has in use: it has opened them before a restart, or was idle for long.
-   * @param addressOf the server with this `serverKey`
+   * @param addressOf the server with this `serverKey`; null: it cannot be reached without the caller; undefined: it is not known
    */
   async endCaller(
     callerSession: string,
-    addressOf: (server: string) => ServerAddress | undefined,
+    addressOf: (server: string) => ServerAddress | null | undefined,
   ): Promise<void> {
     const { stored, egress, client } = this.#options
     if (stored === undefined) return
@@ -129,7 +129,9 @@ export class McpSessions {
       let isDone = list !== undefined
       for (const [place, session] of list ?? []) {
         const address = addressOf(place.server.split('.', 1)[0]!)
-        if (address === undefined) continue
+        // a gateway that has just started may serve before it has the tools of all servers
+        if (address === undefined) isDone = false
+        if (address == null) continue
         const isRemoved = await stored.store.remove(place, session.id)
         if (isRemoved === undefined) isDone = false
         // a removal without a response may have been executed, and the next list would not have the session

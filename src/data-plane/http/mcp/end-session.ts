@@ -27,25 +27,24 @@ export async function endSession({ gateway }: McpParts, call: Call, snapshot: Sn
   const { exchange, refusal } = await authenticated(gateway, call, snapshot, session)
   if (refusal !== undefined) return replyRefused(gateway, call, refusal)
   const ended = await gateway.sessions.end(session.id)
-  if (ended === 'unavailable') return replyRefused(gateway, call, SESSIONS_UNAVAILABLE)
-  if (!ended) return replyNotFound(call)
-  call.respond(200, { status: 'ended' })
+  if (ended === false) return replyNotFound(call)
   const tenant = exchange.principal?.tenant
-  setTimeout(
-    () => void gateway.serverSessions?.endCaller(session.id, server => addressIn(snapshot, tenant, server)),
-    UNUSED_AFTER_MS,
-  ).unref()
+  const addressOf = (server: string) => addressIn(gateway.snapshot() ?? snapshot, tenant, server)
+  // also without a response of the store: it may have ended the session, and a repetition of the request would not find it
+  setTimeout(() => void gateway.serverSessions?.endCaller(session.id, addressOf), UNUSED_AFTER_MS).unref()
+  if (ended === 'unavailable') return replyRefused(gateway, call, SESSIONS_UNAVAILABLE)
+  call.respond(200, { status: 'ended' })
 }
 
-/** undefined where the server needs a token of the caller, or the tenant has no tool of it any more. */
+/** null: the server needs a token of the caller; undefined: the tenant has no tool of it. */
 function addressIn(
   snapshot: Snapshot,
   tenant: string | undefined,
   server: string,
-): ServerAddress | undefined {
+): ServerAddress | null | undefined {
   for (const entries of [snapshot.toolsOf(tenant), snapshot.featuresOf(tenant)])
     for (const { mcp } of entries.values())
-      if (mcp !== undefined && mcp.authentication.oauth === undefined && serverKey(mcp.key) === server)
-        return mcp.address
+      if (mcp !== undefined && serverKey(mcp.key) === server)
+        return mcp.authentication.oauth === undefined ? mcp.address : null
   return undefined
 }
