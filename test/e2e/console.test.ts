@@ -69,11 +69,13 @@ it('serves the page with a strict policy and revalidates it, and hashed files fo
   expect(page.headers).toMatchObject({
     'cache-control': 'no-cache',
     'content-encoding': 'gzip',
+    'referrer-policy': 'same-origin',
     'x-content-type-options': 'nosniff',
   })
   expect(page.headers['content-security-policy']).toMatch(
     /^default-src 'none'; script-src 'self'; style-src 'self';/,
   )
+  expect(page.headers['content-security-policy']).toContain("frame-ancestors 'none'")
   expect(page.headers['content-security-policy']).not.toMatch(/unsafe|https?:|\*/)
   expect((await send('/console/', { 'if-none-match': page.headers.etag as string })).status).toBe(304)
   const html = gunzipSync(page.body).toString()

@@ -82,7 +82,9 @@ it('serves its page at every address below it, with a strict policy, and the loo
     const page = await get(path)
     expect([path, page.status]).toEqual([path, 200])
     expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/)
+    expect(page.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
     expect(page.headers.get('content-security-policy')).not.toMatch(/unsafe|https?:|\*/)
+    expect(page.headers.get('referrer-policy')).toBe('same-origin')
     expect(await page.text()).toContain('<title>Developer portal</title>')
   }
   const css = await get('/portal/theme.css')

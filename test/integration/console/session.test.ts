@@ -450,6 +450,21 @@ it('connects nothing for a session that was ended while its user was at the auth
   expect([back.status, await back.text()]).toEqual([401, expect.stringContaining('has ended')])
 })
 
+it('shows texts of others as texts, runs no script and is in no frame', async () => {
+  const cookie = await signInToConnections()
+  const list = await openPage(`list?tool_set=${encodeURIComponent('"><script>')}`, cookie)
+  expect(list.headers.get('content-security-policy')).toMatch(
+    /^default-src 'none';.* frame-ancestors 'none'$/,
+  )
+  expect(list.headers.get('referrer-policy')).toBe('same-origin')
+  const shown = await list.text()
+  const fields = { csrf: /name="csrf" value="([^"]*)"/.exec(shown)![1]!, id: 'platform/mail' }
+  const pending = cookiesOf(await submit('connect', cookie, fields, { origin: issuer }))
+  const refused = await openPage('return/platform/mail?state=s&error=%3Cscript%3E', pending)
+  expect(await refused.text()).toContain('&#60;script&#62;')
+  expect(shown).not.toContain('<script')
+})
+
 it('has other sessions than the console of a control plane with the same host and key, where others have ended', async () => {
   open('https://tools.example', 'https://tools.example')
   const cookie = await signInToConnections()

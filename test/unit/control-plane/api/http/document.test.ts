@@ -86,6 +86,7 @@ describe('the pages', () => {
       }
       const rules = page.headers.get('content-security-policy')!
       expect(rules).toContain("default-src 'none'")
+      expect(rules).toContain("frame-ancestors 'none'")
       expect(rules).not.toMatch(/https?:|\*/)
     },
   )
