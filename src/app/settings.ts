@@ -306,13 +306,19 @@ function productionFaults(settings: Settings, read: Reader): void {
 }
 
 export function readTelemetry(read: Reader) {
-  const endpoint = read.url('OTEL_EXPORTER_OTLP_ENDPOINT') ?? read.url('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
+  const given = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: read.url('OTEL_EXPORTER_OTLP_ENDPOINT'),
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: read.url('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'),
+  }
+  const endpoints = read.flag('OTEL_SDK_DISABLED', false) ? {} : given
   return {
     /** Share of the successful calls that are logged, 0 to 1; refused and failed ones always are. */
     accessLogSample: read.share('ACCESS_LOG_SAMPLE', '1'),
     /** Share of the calls whose stages are timed, 0 to 1. */
     stageTimingSample: read.share('STAGE_TIMING_SAMPLE', '0.01'),
+    /** Endpoints of span collectors, by the name of the setting. */
+    endpoints,
     /** Spans are exported. */
-    traces: endpoint !== undefined && !read.flag('OTEL_SDK_DISABLED', false),
+    traces: Object.values(endpoints).some(endpoint => endpoint !== undefined),
   } as const
 }

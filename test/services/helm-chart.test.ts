@@ -165,7 +165,7 @@ describe.skipIf(!isInstalled && !required)(
           if (!name.endsWith('_FILE')) return [name, value ?? 'name']
           const secret = {
             DATABASE_URL: 'postgres://db/toolgate?sslmode=verify-full',
-            REDIS_URL: 'redis://redis',
+            REDIS_URL: 'rediss://redis',
           }[name.slice(0, -5)]
           return [name.slice(0, -5), secret ?? 'a-secret-of-at-least-32-characters']
         })

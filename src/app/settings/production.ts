@@ -3,6 +3,7 @@ import { BlockList, isIP } from 'node:net'
 import { bareHost, hostOf } from '../../base/bare-host.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import type { SmtpServer } from '../../control-plane/mail/smtp.ts'
+import type { RedisServers } from '../../net/redis/servers.ts'
 import { isRemote } from '../../policy/live/bundle-source.ts'
 import type { readKafka } from './kafka.ts'
 import type { PolicySettings } from './policy.ts'
@@ -23,7 +24,13 @@ interface GuardedSettings extends Pick<RoleSettings, 'controlPlane'> {
   readonly egressAllow: readonly string[]
   readonly sse: { readonly trustedProxies: readonly string[] }
   readonly smtp: SmtpServer | undefined
-  readonly metering: { readonly kafka: ReturnType<typeof readKafka> }
+  readonly redis: RedisServers | undefined
+  readonly metering: {
+    readonly enabled: boolean
+    readonly brokers: readonly string[]
+    readonly kafka: ReturnType<typeof readKafka>
+  }
+  readonly telemetry: { readonly endpoints: Readonly<Record<string, string | undefined>> }
   readonly allowInsecure: readonly string[]
 }
 
@@ -36,8 +43,12 @@ const INTENDABLE: readonly string[] = [
   'AUTH_ADMIN_URL',
   'TOKEN_EXCHANGE_URLS',
   'CONTROL_PLANE_URL',
+  'REDIS_URL',
+  'KAFKA_TLS',
   'KAFKA_SASL',
   'KAFKA_TOKEN_URL',
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
   'POLICY_BUNDLE',
   'POLICY_SHADOW',
   'POLICY_URL',
@@ -77,8 +88,8 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
     if (!allowed.includes(name))
       read.fault(name, reason, `${fix} To accept this risk, add ${name} to ALLOW_INSECURE.`)
   }
-  const { auth, controlPlane, policy, egressAllow, sse } = settings
-  const { tls, sasl } = settings.metering.kafka
+  const { auth, controlPlane, policy, egressAllow, sse, redis, metering } = settings
+  const { tls, sasl } = metering.kafka
   const addresses = {
     GATEWAY_URL: settings.gateway.url,
     API_URL: settings.api.url,
@@ -90,6 +101,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
     POLICY_BUNDLE: policy.bundle,
     POLICY_SHADOW: policy.shadow,
     POLICY_URL: policy.url,
+    ...settings.telemetry.endpoints,
   }
   for (const [name, address] of Object.entries(addresses)) {
     if (address !== undefined && isPlainHttp(address))
@@ -99,6 +111,19 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
         'Use an https:// address.',
       )
   }
+  if (redis !== undefined && redis.tls === undefined && redis.nodes.some(({ host }) => !isLoopback(host)))
+    refuse(
+      'REDIS_URL',
+      'is a plain redis:// address: anyone on the network path can read and change sessions and quotas, and read the keys that sign session ids.',
+      'Use a rediss:// address.',
+    )
+  const isOfOthers = (broker: string) => !isLoopback(broker.replace(/:\d+$/, ''))
+  if (sasl === undefined && tls === undefined && metering.enabled && metering.brokers.some(isOfOthers))
+    refuse(
+      'KAFKA_TLS',
+      'is false: anyone on the network path can read and change the metering events.',
+      'Set KAFKA_TLS=true.',
+    )
   if (sasl !== undefined && tls === undefined)
     refuse(
       'KAFKA_SASL',
