@@ -59,7 +59,7 @@ beforeAll(async () => {
     DATA_DIR: join(directory, 'data'),
     AUTH_ISSUER: provider.issuer,
     EGRESS_ALLOW: PROVIDER_HOST,
-    ALLOW_INSECURE: 'AUTH_ISSUER',
+    ALLOW_INSECURE: 'API_URL,AUTH_ISSUER',
     GATEWAY_PORT: gatewayPort,
     GATEWAY_URL: `http://localhost:${gatewayPort}`,
     TOOLSETS: join(directory, 'toolsets'),

@@ -90,6 +90,7 @@ describe.skipIf(!isInstalled && !required)(
       [['--set', 'controlPlane.replicas=2'], /above 1 needs PostgreSQL/],
       [['--set', 'toolSets.source=configMap'], /toolSets\.configMap names/],
       [['--set', 'controlPlane.mail.url=smtp://mail.example.com'], /controlPlane\.mail\.from is required/],
+      [['--set', 'controlPlane.ingress.enabled=true'], /apiUrl is required/],
       [['--set', 'bindings.enabled=true'], /bindings\.clientSecret names/],
     ])('refuses %s with the fix', (options, message) => {
       expect(() => render('small', ...options)).toThrow(message)

@@ -11,9 +11,12 @@ import type { Reader } from './reader.ts'
 import type { RoleSettings } from './role.ts'
 
 /** The settings that are looked at. */
-interface GuardedSettings extends Pick<RoleSettings, 'controlPlane'> {
+interface GuardedSettings extends Pick<RoleSettings, 'role' | 'controlPlane'> {
   readonly gateway: { readonly url: string | undefined }
   readonly api: { readonly url: string | undefined }
+  readonly pages: { readonly url: string | undefined }
+  readonly console: { readonly enabled: boolean }
+  readonly portal: { readonly enabled: boolean }
   readonly databaseUrl: string
   readonly auth: {
     readonly issuer: string | undefined
@@ -38,6 +41,7 @@ interface GuardedSettings extends Pick<RoleSettings, 'controlPlane'> {
 const INTENDABLE: readonly string[] = [
   'GATEWAY_URL',
   'API_URL',
+  'PAGES_URL',
   'DATABASE_URL',
   'AUTH_ISSUER',
   'AUTH_ADMIN_URL',
@@ -93,6 +97,7 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
   const addresses = {
     GATEWAY_URL: settings.gateway.url,
     API_URL: settings.api.url,
+    PAGES_URL: settings.pages.url,
     AUTH_ISSUER: auth.issuer,
     AUTH_ADMIN_URL: auth.adminUrl,
     TOKEN_EXCHANGE_URLS: auth.tokenExchangeUrls.find(isPlainHttp),
@@ -111,6 +116,13 @@ export function guardProduction(settings: GuardedSettings, read: Reader): void {
         'Use an https:// address.',
       )
   }
+  const hasPages = settings.role !== 'gateway' && (settings.console.enabled || settings.portal.enabled)
+  if (hasPages && settings.api.url === undefined)
+    refuse(
+      'API_URL',
+      'is missing: behind a proxy with TLS the cookies of console and portal would not be limited to https, and the header Host of a request would say where a login returns.',
+      'Set API_URL to the public address of the control plane, or CONSOLE=false and PORTAL=false.',
+    )
   if (redis !== undefined && redis.tls === undefined && redis.nodes.some(({ host }) => !isLoopback(host)))
     refuse(
       'REDIS_URL',

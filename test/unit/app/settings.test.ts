@@ -33,17 +33,15 @@ describe('settings', () => {
   })
 
   it('refuses in production what only development may have', () => {
-    expect(faultsOf({ NODE_ENV: 'production', CORS_ORIGINS: '*', ALLOWED_AUDIENCES: '' }).sort()).toEqual([
-      'ALLOWED_AUDIENCES',
-      'AUTH_ISSUER',
-      'CORS_ORIGINS',
-      'GATEWAY_URL',
-    ])
+    expect(
+      faultsOf({ NODE_ENV: 'production', CORS_ORIGINS: '*', ALLOWED_AUDIENCES: '', TEST_HOOKS: '1' }).sort(),
+    ).toEqual(['ALLOWED_AUDIENCES', 'API_URL', 'AUTH_ISSUER', 'CORS_ORIGINS', 'GATEWAY_URL', 'TEST_HOOKS'])
     expect(
       faultsOf({
         NODE_ENV: 'production',
         AUTH_ISSUER: 'https://id.example.com/realms/p',
         GATEWAY_URL: 'https://gw.example.com',
+        API_URL: 'https://api.example.com',
       }),
     ).toEqual([])
   })

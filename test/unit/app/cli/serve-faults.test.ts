@@ -15,6 +15,7 @@ it('reports every fault together', async () => {
     NODE_ENV: 'production',
     AUTH_ISSUER: 'http://id.example.com',
     GATEWAY_URL: 'https://gw.example.com',
+    API_URL: 'https://api.example.com',
     GATEWAY_PROT: '1',
     DATA_DIR: directory,
     PLANS: plans,

@@ -8,6 +8,7 @@ const PRODUCTION = {
   NODE_ENV: 'production',
   AUTH_ISSUER: 'https://id.example.com/realms/p',
   GATEWAY_URL: 'https://gw.example.com',
+  API_URL: 'https://api.example.com',
 }
 const OAUTH = {
   KAFKA_SASL: 'oauthbearer',

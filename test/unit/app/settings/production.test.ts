@@ -6,6 +6,7 @@ const SOUND = {
   NODE_ENV: 'production',
   AUTH_ISSUER: 'https://id.example.com/realms/p',
   GATEWAY_URL: 'https://gw.example.com',
+  API_URL: 'https://api.example.com',
 }
 const GATEWAY = {
   ROLE: 'gateway',
@@ -21,6 +22,9 @@ const INSECURE: readonly (readonly [name: string, env: Record<string, string>])[
   ['AUTH_ISSUER', { AUTH_ISSUER: 'HTTP://id.example.com/realms/p' }],
   ['GATEWAY_URL', { GATEWAY_URL: 'http://gw.example.com' }],
   ['API_URL', { API_URL: 'http://api.example.com' }],
+  ['API_URL', { API_URL: '' }],
+  ['API_URL', { API_URL: '', CONSOLE: 'false' }],
+  ['PAGES_URL', { PAGES_URL: 'http://pages.example.com' }],
   ['DATABASE_URL', { DATABASE_URL: 'postgres://u:p@db.example.com/t' }],
   ['DATABASE_URL', { DATABASE_URL: 'postgresql://u:p@db.example.com/t?sslmode=disable' }],
   ['AUTH_ADMIN_URL', { AUTH_ADMIN_URL: 'http://id.example.com/admin' }],
@@ -77,6 +81,9 @@ describe('production', () => {
   it.each([
     {},
     GATEWAY,
+    { ...GATEWAY, API_URL: '', PAGES_URL: 'https://pages.example.com' },
+    { API_URL: '', CONSOLE: 'false', PORTAL: 'false' },
+    { PAGES_URL: 'http://pages.localhost:8080' },
     { POLICY_BUNDLE: 'https://bundles.example.com/b.tar.gz', POLICY_KEY: 'pem' },
     { POLICY_ENGINE: 'opa-http', POLICY_URL: 'http://127.0.0.1:8181/v1/data' },
     { AUTH_ISSUER: 'none' },

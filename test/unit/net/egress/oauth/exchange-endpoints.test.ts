@@ -72,6 +72,7 @@ describe('TOKEN_EXCHANGE_URLS', () => {
     NODE_ENV: 'production',
     AUTH_ISSUER: 'https://id.example',
     GATEWAY_URL: 'https://gw.example',
+    API_URL: 'https://api.example',
   }
   const names = (env: object) => inspectSettings(env as never).faults.map(({ name }) => name)
 
