@@ -14,6 +14,8 @@ const MAX_REGISTRATIONS = 32
 const REFRESHED_FOR_MS = 60_000
 /** In flight, and kept. */
 const MAX_REFRESHES = 1_000
+/** Logins that anyone may begin cause no more requests, which count for the address of this process (`PRE_AUTH_RATE_PER_MIN`). */
+const METADATA_MS = 60_000
 /** For a token whose response names no lifetime. */
 const DEFAULT_LIFETIME_SECS = 60
 /** Characters of a message of the provider. */
@@ -69,6 +71,7 @@ export class OAuthClient {
     readonly [oauth.customFetch]: (url: string, request: FetchRequest) => Promise<Response>
     readonly [oauth.allowInsecureRequests]: boolean
   }
+  #metadata: { readonly untilMs: number; readonly value: Promise<oauth.AuthorizationServer> } | undefined
   readonly #registrations = new BoundedMap<string, Promise<string>>(MAX_REGISTRATIONS)
   /** In flight: none is dropped. */
   readonly #refreshes = new Map<string, Promise<Tokens>>()
@@ -111,16 +114,10 @@ export class OAuthClient {
 
   /** Address of the login page, and the secrets that the return needs (RFC 7636). @throws LoginFailure */
   async authorization(client: string, redirectUri: string) {
-    const { gatewayAddress, gatewayUrl } = this.#options
-    const metadata = await valid(async () => {
-      const response = await this.#fetch(`${gatewayAddress}/.well-known/oauth-authorization-server`, {
-        method: 'GET',
-        headers: { accept: 'application/json' },
-        body: undefined,
-      })
-      return oauth.processDiscoveryResponse(new URL(gatewayUrl), response)
-    })
-    const endpoint = metadata.authorization_endpoint
+    const { now, gatewayUrl } = this.#options
+    if (this.#metadata === undefined || now() >= this.#metadata.untilMs)
+      this.#metadata = { untilMs: now() + METADATA_MS, value: this.#readMetadata() }
+    const endpoint = (await this.#metadata.value).authorization_endpoint
     if (endpoint === undefined)
       throw new LoginFailure('The OAuth metadata of the gateway has no authorization_endpoint.')
     const verifier = oauth.generateRandomCodeVerifier()
@@ -235,6 +232,22 @@ export class OAuthClient {
     setTimeout(() => {
       if (this.#refreshed.get(key) === refreshed) this.#refreshed.delete(key)
     }, REFRESHED_FOR_MS).unref()
+  }
+
+  #readMetadata(): Promise<oauth.AuthorizationServer> {
+    const { gatewayAddress, gatewayUrl } = this.#options
+    const reading = valid(async () => {
+      const response = await this.#fetch(`${gatewayAddress}/.well-known/oauth-authorization-server`, {
+        method: 'GET',
+        headers: { accept: 'application/json' },
+        body: undefined,
+      })
+      return oauth.processDiscoveryResponse(new URL(gatewayUrl), response)
+    })
+    reading.catch(() => {
+      if (this.#metadata?.value === reading) this.#metadata = undefined
+    })
+    return reading
   }
 
   async #register(redirectUri: string): Promise<string> {

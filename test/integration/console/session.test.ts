@@ -51,6 +51,8 @@ let issuer: string
 let forms: URLSearchParams[]
 /** Tokens of the requests that reached the control plane. */
 let tokens: (string | null)[]
+/** Requests for the metadata of the gateway. */
+let documents: number
 
 beforeAll(async () => {
   provider = createServer((request, response) => {
@@ -70,6 +72,7 @@ beforeAll(async () => {
         if (failed === undefined) revoked.push(new URLSearchParams(body).get('token')!)
         return response.end(failed === undefined ? '{}' : '{"error":"server_error"}')
       }
+      if (request.url !== '/oauth/token') documents++
       if (request.url !== '/oauth/token')
         return json({ issuer, authorization_endpoint: 'http://provider.example/auth' })
       if (status !== 200) return json({ error: status === 400 ? 'invalid_grant' : 'server_error' })
@@ -102,6 +105,7 @@ beforeEach(() => {
   nowMs = Date.parse('2026-11-22T12:00:00Z')
   refreshes = []
   tokens = []
+  documents = 0
   status = 200
   held = undefined
   isStoreAvailable = true
@@ -247,6 +251,22 @@ it('does not accept the return of a login that another browser began', async () 
   const response = await get(`callback?code=c&state=${state}`, cookiesOf(begun))
   expect(response.headers.get('location')).toContain('login_error=The%20login%20took%20too%20long')
   expect(forms).toEqual([])
+})
+
+it('asks the gateway for its metadata once a minute however many logins begin, and again after a failure', async () => {
+  status = 503
+  expect((await get('login')).headers.get('location')).toContain('login_error=')
+  status = 200
+  const begin = async (): Promise<void> =>
+    expect((await get('login')).headers.get('location')).toContain('http://provider.example/auth?')
+  documents = 0
+  await Promise.all(Array.from({ length: 20 }, begin))
+  nowMs += 59_000
+  await begin()
+  expect(documents).toBe(1)
+  nowMs += 1_000
+  await begin()
+  expect(documents).toBe(2)
 })
 
 it('names the setting when the gateway has another public address', async () => {
