@@ -2,7 +2,7 @@
 import { LoginFailure, type OAuthClient } from './oauth-client.ts'
 import { PRIVATE, problem } from './problem.ts'
 import { lastEnd, newSession, type Session, type SessionCookies } from './session.ts'
-import { endMark, renewalMark, type SessionMarks } from './session-marks.ts'
+import { endMark, renewalMark, type SessionMarks, SessionsUnavailable } from './session-marks.ts'
 import type { TokenRevocation } from './token-revocation.ts'
 
 /** A client of the embedded provider, for development. */
@@ -50,13 +50,15 @@ export class Login {
   /** GET login?return_to=: to the login page of the provider. */
   async begin(request: Request, { base, secure }: PublicAddress): Promise<Response> {
     const { oauth, cookies, root, now } = this.#parts
+    // the browser does not send the cookie of a session with the return from another site
+    const replaces = cookies.read(request, secure)?.id
     const redirectUri = `${base}${root}/callback`
     const wanted = new URL(request.url).searchParams.get('return_to') ?? ''
     const returnTo = RETURN_TO.test(wanted) ? wanted : ''
     try {
       const client = await oauth.client(redirectUri)
       const { url, verifier, state } = await oauth.authorization(client, redirectUri)
-      const pending = { state, verifier, client, redirectUri, returnTo, startedAtMs: now() }
+      const pending = { state, verifier, client, redirectUri, returnTo, replaces, startedAtMs: now() }
       return redirect(url, cookies.writeLogin(pending, request, secure))
     } catch (error) {
       return toFailure(error, base + root)
@@ -65,7 +67,7 @@ export class Login {
 
   /** GET callback: the return from the provider. */
   async complete(request: Request, { base, secure }: PublicAddress): Promise<Response> {
-    const { oauth, cookies, root, now } = this.#parts
+    const { oauth, cookies, marks, root, now } = this.#parts
     const query = new URL(request.url).searchParams
     const pending = cookies.readLogin(request, secure)
     if (pending === undefined || query.get('state') !== pending.state)
@@ -74,15 +76,17 @@ export class Login {
         base + root,
       )
     try {
-      const { client, returnTo } = pending
+      const { client, returnTo, replaces } = pending
       const tokens = await oauth.exchange(pending, query)
       const session = newSession(tokens, client, false, now())
+      if (replaces !== undefined) await marks.put(endMark({ id: replaces }), lastEnd(session))
       const set = [
         ...cookies.write(session, request, secure),
         ...cookies.writeLogin(undefined, request, secure),
       ]
       return redirect(`${base}${root}/${returnTo}`, set)
     } catch (error) {
+      if (error instanceof SessionsUnavailable) throw error
       // a refusal of the user says nothing about the registration
       if (!query.has('error') || query.get('error') === 'invalid_client')
         oauth.dropClient(pending.redirectUri)
@@ -91,7 +95,7 @@ export class Login {
   }
 
   /** POST login/demo {"client"}: only for the clients of the embedded provider. */
-  async demo(request: Request, { secure }: PublicAddress): Promise<Response> {
+  async demo(request: Request, address: PublicAddress): Promise<Response> {
     const { oauth, cookies, demoClients, now } = this.#parts
     const body = (await request.json().catch(() => undefined)) as { client?: unknown } | undefined
     const client = demoClients.find(({ id }) => id === body?.client)
@@ -103,7 +107,8 @@ export class Login {
     try {
       const tokens = await oauth.clientCredentials(client.id, client.secret)
       const session = newSession(tokens, client.id, true, now())
-      return withCookies(204, cookies.write(session, request, secure))
+      await this.end(request, address)
+      return withCookies(204, cookies.write(session, request, address.secure))
     } catch (error) {
       if (!(error instanceof LoginFailure)) throw error
       return problem('unavailable', error.message)

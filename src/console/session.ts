@@ -35,6 +35,8 @@ export interface PendingLogin {
   readonly redirectUri: string
   /** Below the root of the page. */
   readonly returnTo: string
+  /** Id of the session that ends with this login. */
+  readonly replaces: string | undefined
   readonly startedAtMs: number
 }
 

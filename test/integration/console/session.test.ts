@@ -173,7 +173,7 @@ function open(gatewayUrl: string, publicUrl: string | undefined): void {
     ...shared,
     publicUrl,
     hasProvider: true,
-    demoClients: [],
+    demoClients: [{ id: 'demo-admin', secret: 'demo' }],
     version: '0',
     controlPlane: {
       async fetch(request) {
@@ -308,6 +308,23 @@ it('ends when the provider refuses the refresh token', async () => {
   expect([refused.status, await refused.json()]).toMatchObject([401, { error: { code: 'signed_out' } }])
   const session = (await (await get('session', cookie)).json()) as { user: unknown }
   expect(session.user).toBe(null)
+})
+
+it('ends with the next login of its browser, for every copy, but not with one that is only begun', async () => {
+  const before = await signIn()
+  const begun = await get('login', before)
+  expect((await use(before)).status).toBe(200)
+  const state = new URL(begun.headers.get('location')!).searchParams.get('state')
+  // the browser sends no cookie of a session with a redirect from another site
+  const after = cookiesOf(await get(`callback?code=c&state=${state}`, cookiesOf(begun)))
+  expect([(await use(before)).status, (await use(after)).status]).toEqual([401, 200])
+  const demo = new Request(`${ORIGIN}/console/login/demo`, {
+    method: 'POST',
+    headers: { cookie: after },
+    body: '{"client":"demo-admin"}',
+  })
+  const last = cookiesOf(await served.fetch(demo))
+  expect([(await use(after)).status, (await use(last)).status]).toEqual([401, 200])
 })
 
 it('ends eight hours after the login, whatever is refreshed', async () => {
