@@ -26,6 +26,8 @@ export function principalOf(payload: Uint8Array, rules: ClaimRules, nowMs: numbe
   if (claims === undefined) return refuse('token_malformed')
   if (typeof claims.iss !== 'string') return refuse('token_claims')
   if (claims.iss !== rules.issuer) return refuse('invalid_issuer')
+  // ID tokens of Keycloak. Claims that only those of others have, such as `at_hash`, are in the access tokens of Dex too
+  if (claims.typ === 'ID') return refuse('token_malformed')
   if (rules.audiences !== undefined && !isMeantFor(claims.aud, rules)) return refuse('invalid_audience')
   return refusedByTime(claims, rules.clockSkewMs, nowMs) ?? mapClaims(claims, rules.rights)
 }

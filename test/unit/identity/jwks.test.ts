@@ -113,6 +113,7 @@ describe('tokens that are refused', () => {
       'invalid_issuer',
       () => sign(rs256, { ...claims(), iss: `${provider.issuer}/` }),
     ],
+    'the ID token of a client': ['token_malformed', () => sign(rs256, { ...claims(), typ: 'ID' })],
     'without issuer': ['token_claims', () => sign(rs256, without('iss'))],
     'without expiry': ['token_claims', () => sign(rs256, without('exp'))],
     'with an expiry that is text': [
