@@ -1,6 +1,7 @@
 /** Assembles the control plane: endpoints, pages, snapshot stream, permissions and background work. */
 import { Hono } from 'hono'
 import type { ControlPlaneTransport } from '../../link/transport.ts'
+import { NOT_STORED } from '../../net/server/pages.ts'
 import type { WebPeer } from '../../net/server/web.ts'
 import { Maintenance } from '../maintenance.ts'
 import { Fleet } from '../publisher/fleet.ts'
@@ -102,6 +103,11 @@ export function createControlPlane(options: ControlPlaneOptions, readiness = new
     )
     mountPages(app, base)
   }
+  // below the pages, which a browser may keep; a response for visitors replaces it
+  app.use(`${BASE}/*`, async (context, next) => {
+    context.header(...NOT_STORED)
+    await next()
+  })
   if (options.advanceClock !== undefined)
     mountTestClock(app, options.advanceClock, now, () => maintenance.run())
   if (options.verifiesGateways === true) requireGatewayCertificate(app, ENDPOINTS)

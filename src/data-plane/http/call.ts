@@ -35,7 +35,7 @@ export class Call implements ByteBudget, Credentials {
   serverTiming: ServerTiming | undefined
   /** Sent with every response except those of `sendWithOwnCors`; a proxied response adds what its upstream varies on. */
   corsHeaders: readonly string[]
-  /** For the API that is called: sent with every response, refusals included. */
+  /** For what is called: sent with every response, refusals included. */
   notices: readonly string[] = NO_HEADERS
   #traceTexts: TraceTexts | undefined
   readonly #heldBytes: HeldBytes

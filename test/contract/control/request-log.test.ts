@@ -47,6 +47,13 @@ it('names actor, operation, outcome and ids; the request id is that of the audit
   expect(audit.items).toHaveLength(1)
 })
 
+it('lets nothing on the way keep what a token reads, nor a refusal', async () => {
+  for (const caller of ['platform', 'viewer', null] as const) {
+    const { headers } = await plane.call(caller, 'GET', '/v1/audit')
+    expect([caller, headers.get('cache-control')]).toEqual([caller, 'no-store'])
+  }
+})
+
 it('names the refusal, also of callers without a token and of addresses that do not exist', async () => {
   await plane.call('viewer', 'POST', '/v1/plans', { name: 'No', slug: 'no' })
   await plane.call(null, 'GET', '/v1/tenants')

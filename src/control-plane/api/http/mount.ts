@@ -314,7 +314,6 @@ function isEmptyObject(value: unknown): boolean {
 function respond(context: Context, endpoint: Endpoint, result: EndpointResult): Response {
   if (result.revision !== undefined) context.header('etag', entityTag(result.revision))
   if (result.location !== undefined) context.header('location', BASE + result.location)
-  if (result.secret === true) context.header('cache-control', 'no-store')
   if (result.text !== undefined)
     return context.body(result.text, 200, { 'content-type': result.contentType ?? 'text/plain' })
   if (endpoint.visitors === true) return cacheable(context, writeJson(result.body))

@@ -42,7 +42,7 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
     if (!checked.ok) throw invalid(checked.faults)
     // nothing would end the stream of a response without a body
     if (context.req.raw.method === 'HEAD')
-      return context.body(null, 200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
+      return context.body(null, 200, { 'content-type': 'text/event-stream' })
     if (open >= MAX_STREAMS)
       throw new Problem(
         'rate_limited',
@@ -79,7 +79,6 @@ export function mountStream(app: Hono, parts: MountParts, closing: AbortSignal):
     )
     return context.body(stream, 200, {
       'content-type': 'text/event-stream',
-      'cache-control': 'no-store',
       'x-accel-buffering': 'no',
     })
   })

@@ -3,6 +3,7 @@
 import { Cancellation } from '../../../base/cancellation.ts'
 import type { Principal } from '../../../model/principal.ts'
 import { refuse } from '../../../model/refusal.ts'
+import { NOT_STORED } from '../../../net/server/pages.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
@@ -24,6 +25,7 @@ export async function serveAdmin(
   resource: AdminResource,
   respond: Respond,
 ): Promise<void> {
+  call.notices = NOT_STORED
   const operation = { action: 'admin', resource } as const
   const { final, exchange } = await runCall(gateway, snapshot, call, 'admin', operation, new Cancellation())
   if (final?.kind === 'refusal') return rest.refuse(call, final)

@@ -11,6 +11,7 @@ import { aSnapshot } from '../../../../fixtures/exchange.ts'
 
 const SNAPSHOT = aSnapshot()
 const call = {
+  notices: [],
   requestId: 'req-1',
   credentials: { authorization: '', apiKey: '', tenant: '' },
   request: { contentLength: 0, header: () => '' },
@@ -37,6 +38,11 @@ it('an error that no code expected is in the log with the id of the request, and
   expect(logged).toEqual([[{ err: error, resource: 'cache', request_id: 'req-1' }, expect.any(String)]])
   expect(refused).toMatchObject([{ reason: 'internal_error' }])
   expect(JSON.stringify(refused)).not.toContain(error.message)
+})
+
+it('no response may be kept by a browser or a proxy', async () => {
+  await served(new ParameterFault('limit must be a number.'))
+  expect(call.notices).toEqual(['cache-control', 'no-store'])
 })
 
 it('a parameter that is not valid is in the response, and not in the log', async () => {
