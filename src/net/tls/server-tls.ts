@@ -13,10 +13,15 @@ export interface ServerTls {
 /** A secret that an orchestrator renews reaches the files within a minute; the old certificate is still valid then. */
 const POLL_MS = 5_000
 
+/** Cipher suites with authenticated encryption and forward secrecy; the list of Node ends with CBC and RSA key exchange. */
+const CIPHERS =
+  'TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20'
+
 /** The present content of the files, for `createServer` and `setSecureContext` of node:tls. */
 export function serverTlsOptions({ cert, key, clientCa }: ServerTls): SecureContextOptions {
   return {
     minVersion: 'TLSv1.2',
+    ciphers: CIPHERS,
     cert: presentText(cert),
     key: presentText(key),
     ...(clientCa === undefined ? {} : { ca: presentText(clientCa) }),

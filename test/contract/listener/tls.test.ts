@@ -117,6 +117,42 @@ describe.skipIf(!hasOpenssl)('TLS listener (needs openssl for certificates: apt-
     await expect(get(port, undefined, { maxVersion: 'TLSv1.1' })).rejects.toThrow()
   })
 
+  it('serves TLS 1.2 with authenticated encryption and forward secrecy alone', async () => {
+    const { port } = await open()
+    const suiteOf = (ciphers: string) =>
+      new Promise<string>((resolve, reject) => {
+        const socket = connect({ port, host: 'localhost', ca, maxVersion: 'TLSv1.2', ciphers }, () => {
+          resolve(socket.getCipher().name)
+          socket.destroy()
+        })
+        socket.on('error', reject)
+      })
+    const best = 'ECDHE-ECDSA-AES128-GCM-SHA256'
+    expect(await suiteOf(`ECDHE-ECDSA-AES128-SHA:${best}`)).toBe(best)
+    for (const weak of ['ECDHE-ECDSA-AES128-SHA', 'ECDHE-ECDSA-AES256-SHA384'])
+      await expect(suiteOf(weak), weak).rejects.toThrow()
+  })
+
+  it.each([
+    ['gw.example.com', 'max-age=31536000'],
+    // browsers would keep the rule for every other server of the developer's machine
+    ['localhost', undefined],
+  ])('names a browser of %s the time for which it uses TLS alone: %s', async (name, expected) => {
+    const { port } = await open()
+    const seen = await new Promise((resolve, reject) =>
+      request(
+        { port, host: 'localhost', servername: 'localhost', ca, headers: { host: `${name}:${port}` } },
+        response => {
+          response.resume()
+          resolve(response.headers['strict-transport-security'])
+        },
+      )
+        .on('error', reject)
+        .end(),
+    )
+    expect(seen).toBe(expected)
+  })
+
   it('ends and counts a connection that sends plain HTTP', async () => {
     const { port, refused } = await open()
     const socket = connectPlain(port, '127.0.0.1')

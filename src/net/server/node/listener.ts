@@ -53,6 +53,7 @@ export class NodeListener implements Listener {
       bodies: new Deadlines<NodeTurn>(limits.bodyTimeoutMs, turn => turn.bodyIsLate()),
       closing: new WeakSet(),
       draining: false,
+      isTls: options.tls !== undefined,
     }
     const settings = {
       insecureHTTPParser: false,

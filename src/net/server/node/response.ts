@@ -1,5 +1,6 @@
 /** Responses of the node:http listener, whole or as a stream, with a count of the bytes held. `turn.ts` holds the state of the exchange. */
 import type { ServerResponse } from 'node:http'
+import { isLoopback } from '../../../base/loopback.ts'
 import type { HeaderList, HttpResponse, ResponseStream } from '../listener.ts'
 import { checkHeaders, isBodiless, joinBytes, statusLine } from '../response-head.ts'
 import type { NodeTurn } from './turn.ts'
@@ -37,7 +38,7 @@ export class NodeResponse implements HttpResponse {
     if (turn.closed) return
     if (turn.response.headersSent) return turn.destroy()
     const body = rest === undefined ? start : joinBytes(start, rest)
-    const { lines, isBeyondAscii } = linesOf(status, headers, Buffer.byteLength(body))
+    const { lines, isBeyondAscii } = linesOf(turn, status, headers, Buffer.byteLength(body))
     const hasBody = !turn.isHead && !isBodiless(status)
     // Node joins head and body when both are strings, and sends the head as UTF-8 then.
     const sent = !hasBody ? '' : isBeyondAscii && typeof body === 'string' ? Buffer.from(body) : body
@@ -58,7 +59,7 @@ export class NodeResponse implements HttpResponse {
     const turn = this.#turn
     if (turn.response.headersSent && !turn.closed) turn.destroy()
     if (turn.closed) return new NodeStream(turn, contentLength, false)
-    const { lines } = linesOf(status, headers, contentLength)
+    const { lines } = linesOf(turn, status, headers, contentLength)
     const hasBody = !turn.isHead && !isBodiless(status) && contentLength !== 0
     this.#writeHead(status, lines)
     if (isHeld) turn.limitResponseTime()
@@ -89,6 +90,7 @@ export class NodeResponse implements HttpResponse {
 
 /** Node checks values as well, but only some of what we do, and with errors that name no fix. */
 function linesOf(
+  { context, message }: NodeTurn,
   status: number,
   headers: HeaderList,
   contentLength: number,
@@ -97,6 +99,9 @@ function linesOf(
   const isBeyondAscii = checkHeaders(headers)
   const lines = [...headers]
   if (contentLength >= 0 && !isBodiless(status)) lines.push('content-length', `${contentLength}`)
+  // RFC 6797; a browser would keep it for all servers of a developer's machine
+  if (context.isTls && !isLoopback(message.headers.host!.replace(/:\d*$/, '')))
+    lines.push('strict-transport-security', 'max-age=31536000')
   return { lines, isBeyondAscii }
 }
 

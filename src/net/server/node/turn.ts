@@ -16,6 +16,7 @@ export interface NodeContext {
    */
   readonly closing: WeakSet<Socket>
   draining: boolean
+  readonly isTls: boolean
 }
 
 const EMPTY_BODY = ['content-length', '0']
