@@ -7,6 +7,7 @@ import type { Authorization, ReturnedGrant } from '../net/egress/oauth/authoriza
 import { type Connectable, connectionsPage, waitPage } from './connections-page.ts'
 import { Login } from './login.ts'
 import { LoginFailure, OAuthClient, type OAuthClientOptions } from './oauth-client.ts'
+import { PRIVATE } from './problem.ts'
 import { isCsrfToken, type PendingConnection, type Session, SessionCookies } from './session.ts'
 import { checkedMarks, type SessionMarks } from './session-marks.ts'
 import { type ReportUnrevoked, TokenRevocation } from './token-revocation.ts'
@@ -224,10 +225,7 @@ function html(body: string, status: number, set: readonly string[] = []): Respon
 }
 
 function redirect(location: string, set: readonly string[] = []): Response {
-  return withCookies(
-    new Response(null, { status: 303, headers: { location, 'cache-control': 'no-store' } }),
-    set,
-  )
+  return withCookies(new Response(null, { status: 303, headers: { location, ...PRIVATE } }), set)
 }
 
 function withCookies(response: Response, set: readonly string[]): Response {

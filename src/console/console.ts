@@ -57,6 +57,8 @@ export interface Console {
 const PAGE = /^(?:[a-z0-9-]+(?:\/[\w.~%-]+){0,3})?$/
 /** What the console may use of the gateway. */
 const GATEWAY_PATH = /^\/(?:admin\/|mcp(?:\/|$)|ready$)/
+/** Drafts of policies in the tab; what the page requests is kept nowhere. */
+const CLEARED = { 'clear-site-data': '"storage"' }
 const TITLE = /<title>[^<]*<\/title>/
 
 export function createConsole(options: ConsoleOptions): Console {
@@ -84,7 +86,7 @@ export function createConsole(options: ConsoleOptions): Console {
     if (path === 'login' && isRead) {
       // the cookie of the login must have the origin to which the provider returns
       if (new URL(address.base).host !== url.host)
-        return Response.redirect(`${address.base}${root}/login${url.search}`, 303)
+        return withCookies(303, [], { location: `${address.base}${root}/login${url.search}` })
       return login.begin(request, address)
     }
     if (path === 'callback' && isRead) return login.complete(request, address)
@@ -92,7 +94,7 @@ export function createConsole(options: ConsoleOptions): Console {
       if (request.method !== 'POST') return problem('method_not_allowed', 'Use POST.')
       if (!isOwnPage(request, url, address)) return foreignPage()
       return path === 'logout'
-        ? withCookies(204, await login.end(request, address))
+        ? withCookies(204, await login.end(request, address), CLEARED)
         : login.demo(request, address)
     }
     if (!isRead) return problem('method_not_allowed', 'Use GET for pages and files.')
@@ -179,8 +181,7 @@ export function createConsole(options: ConsoleOptions): Console {
     serves: path => path === root || path.startsWith(`${root}/`),
     async fetch(request) {
       const url = new URL(request.url)
-      if (url.pathname === root)
-        return new Response(null, { status: 308, headers: { location: `${root.slice(1)}/${url.search}` } })
+      if (url.pathname === root) return withCookies(308, [], { location: `${root.slice(1)}/${url.search}` })
       try {
         return await respond(request, url)
       } catch (error) {

@@ -4,18 +4,19 @@ import type { Metrics } from './metrics.ts'
 import { OPEN_METRICS_TYPE } from './open-metrics.ts'
 
 const TEXT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 
 /** @param onFault receives the error of a scrape, which gets 500 */
 export function metricsHandler(metrics: Metrics, onFault: (error: unknown) => void): HttpHandler {
   return (request, response) => {
     if (request.path !== '/metrics' || (request.method !== 'GET' && request.method !== 'HEAD'))
-      return response.send(404, [])
+      return response.send(404, NOSNIFF)
     const isOpen = prefersOpenMetrics(request.header('accept'))
     const type = isOpen ? OPEN_METRICS_TYPE : TEXT_TYPE
     void (isOpen ? metrics.openMetrics() : metrics.text()).then(
-      text => response.send(200, ['content-type', type, 'vary', 'accept'], text),
+      text => response.send(200, ['content-type', type, 'vary', 'accept', ...NOSNIFF], text),
       error => {
-        response.send(500, [])
+        response.send(500, NOSNIFF)
         onFault(error)
       },
     )

@@ -10,6 +10,7 @@ import { type ConnectionsParts, connectionsHandler } from './connections.ts'
 import { consoleKey } from './console-key.ts'
 import { NO_PAGES } from './pages.ts'
 
+const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 /** Page at a path: its first segment. */
 const PAGE = /^\/(console|connections)(?:\/|$)/
 
@@ -56,13 +57,13 @@ function pageOf({ path, query }: HttpRequest, pagesUrl: string): string {
 
 /** 303: what the request would have changed, it changes nowhere. */
 function redirect(response: HttpResponse, location: string): void {
-  response.send(303, ['location', location, ...NOT_STORED])
+  response.send(303, ['location', location, ...NOT_STORED, ...NOSNIFF])
 }
 
 function refuse(response: HttpResponse, message: string): void {
   response.send(
     404,
-    ['content-type', 'application/json', 'x-content-type-options', 'nosniff'],
+    ['content-type', 'application/json', ...NOSNIFF],
     JSON.stringify({ error: 'not_found', message }),
   )
 }

@@ -151,7 +151,7 @@ export class Call implements ByteBudget, Credentials {
 
   /** 202: the response follows on a stream (MCP 2024-11-05, "HTTP with SSE"). */
   handleAcceptance(): void {
-    this.response.send(202, this.#with(['content-type', 'text/plain']), 'Accepted')
+    this.response.send(202, this.#with(['content-type', 'text/plain; charset=utf-8']), 'Accepted')
   }
 
   /** Starts a response whose body is streamed. */

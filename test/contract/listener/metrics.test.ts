@@ -21,10 +21,12 @@ onEachListener('metrics', kind => {
       )
       const scrape = () =>
         fetch(`${url}/metrics`, { headers: { accept }, signal: AbortSignal.timeout(10_000) })
-      expect((await scrape()).status).toBe(500)
+      const statusOf = ({ status, headers }: Response) => [status, headers.get('x-content-type-options')]
+      expect(statusOf(await scrape())).toEqual([500, 'nosniff'])
       expect([faults.map(String), errors]).toEqual([['Error: a thread has ended'], []])
       isBroken = false
-      expect((await scrape()).status).toBe(200)
+      expect(statusOf(await scrape())).toEqual([200, 'nosniff'])
+      expect(statusOf(await fetch(`${url}/other`))).toEqual([404, 'nosniff'])
     },
   )
 })

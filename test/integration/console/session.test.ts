@@ -211,6 +211,13 @@ async function signIn(): Promise<string> {
   const state = new URL(begun.headers.get('location')!).searchParams.get('state')
   return cookiesOf(await get(`callback?code=c&state=${state}`, cookiesOf(begun)))
 }
+/** Each is private, and browsers guess no type. */
+function expectGuarded({ headers }: Response): void {
+  expect([headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual([
+    'no-store',
+    'nosniff',
+  ])
+}
 const use = (cookie: string) => get('api/control/v1/plans', cookie)
 
 it('signs in with the code, the verifier of the challenge and the resource, at a provider that names itself', async () => {
@@ -485,6 +492,16 @@ it('connects nothing for a session that was ended while its user was at the auth
   expect(await list.text()).toContain('Sign in')
   const back = await openPage('return/platform/mail?code=c&state=s', pending)
   expect([back.status, await back.text()]).toEqual([401, expect.stringContaining('has ended')])
+})
+
+it('redirects with the headers of its other responses, and clears what the browser keeps at a logout', async () => {
+  expectGuarded(await get('login'))
+  expectGuarded(await served.fetch(new Request(`${ORIGIN}/console`)))
+  expectGuarded(await submit('logout', await signInToConnections(), {}, { origin: issuer }))
+  const logout = { method: 'POST', headers: { cookie: await signIn() } }
+  const ended = await served.fetch(new Request(`${ORIGIN}/console/logout`, logout))
+  expectGuarded(ended)
+  expect([ended.status, ended.headers.get('clear-site-data')]).toEqual([204, '"storage"'])
 })
 
 it('shows texts of others as texts, runs no script and is in no frame', async () => {

@@ -315,7 +315,9 @@ function respond(context: Context, endpoint: Endpoint, result: EndpointResult): 
   if (result.revision !== undefined) context.header('etag', entityTag(result.revision))
   if (result.location !== undefined) context.header('location', BASE + result.location)
   if (result.text !== undefined)
-    return context.body(result.text, 200, { 'content-type': result.contentType ?? 'text/plain' })
+    return context.body(result.text, 200, {
+      'content-type': result.contentType ?? 'text/plain; charset=utf-8',
+    })
   if (endpoint.visitors === true) return cacheable(context, writeJson(result.body))
   return result.body === undefined
     ? context.body(null, 204)

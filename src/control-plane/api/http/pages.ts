@@ -8,11 +8,13 @@ import { BASE } from './mount.ts'
 
 const require = createRequire(import.meta.url)
 
+const SCRIPT_TYPE = 'text/javascript; charset=utf-8'
+
 /** Path below the page → file of a package. */
 const ASSETS = {
-  '/docs/swagger-ui.css': ['swagger-ui-dist/swagger-ui.css', 'text/css'],
-  '/docs/swagger-ui-bundle.js': ['swagger-ui-dist/swagger-ui-bundle.js', 'text/javascript'],
-  '/redoc/redoc.standalone.js': ['redoc/bundles/redoc.standalone.js', 'text/javascript'],
+  '/docs/swagger-ui.css': ['swagger-ui-dist/swagger-ui.css', 'text/css; charset=utf-8'],
+  '/docs/swagger-ui-bundle.js': ['swagger-ui-dist/swagger-ui-bundle.js', SCRIPT_TYPE],
+  '/redoc/redoc.standalone.js': ['redoc/bundles/redoc.standalone.js', SCRIPT_TYPE],
 } as const
 
 /**
@@ -90,13 +92,16 @@ export function mountPages(app: Hono, base: string): void {
     ['/redoc', REDOC],
   ] as const) {
     app.get(base + path, context =>
-      context.html(html, 200, { 'content-security-policy': CONTENT_SECURITY_POLICY }),
+      context.html(html, 200, {
+        'content-security-policy': CONTENT_SECURITY_POLICY,
+        'referrer-policy': 'same-origin',
+      }),
     )
     // names below the page are relative to it
     app.get(`${base}${path}/`, context => context.redirect(`..${path}`, 308))
   }
   for (const [path, script] of Object.entries(SCRIPTS)) {
-    app.get(base + path, context => context.body(script, 200, { 'content-type': 'text/javascript' }))
+    app.get(base + path, context => context.body(script, 200, { 'content-type': SCRIPT_TYPE }))
   }
   for (const [path, [file, type]] of Object.entries(ASSETS)) {
     app.get(base + path, async context => {

@@ -81,12 +81,14 @@ describe('the pages', () => {
       expect(assets.length).toBeGreaterThan(1)
       for (const asset of assets) {
         const reply = await app.request(`/${asset}`)
-        expect([asset, reply.status]).toEqual([asset, 200])
+        const type = reply.headers.get('content-type')
+        expect([asset, reply.status, type]).toEqual([asset, 200, expect.stringMatching(/; charset=utf-8$/)])
         expect((await reply.arrayBuffer()).byteLength).toBeGreaterThan(50)
       }
       const rules = page.headers.get('content-security-policy')!
       expect(rules).toContain("default-src 'none'")
       expect(rules).toContain("frame-ancestors 'none'")
+      expect(page.headers.get('referrer-policy')).toBe('same-origin')
       expect(rules).not.toMatch(/https?:|\*/)
     },
   )
