@@ -5,7 +5,7 @@ import type { TokenVerifier } from '../identity/verifier.ts'
 import type { Principal } from '../model/principal.ts'
 import type { Authorization, ReturnedGrant } from '../net/egress/oauth/authorization-request.ts'
 import { type Connectable, connectionsPage, waitPage } from './connections-page.ts'
-import { Login } from './login.ts'
+import { Login, type ReportSession } from './login.ts'
 import { LoginFailure, OAuthClient, type OAuthClientOptions } from './oauth-client.ts'
 import { PRIVATE } from './problem.ts'
 import { isCsrfToken, type PendingConnection, type Session, SessionCookies } from './session.ts'
@@ -28,6 +28,7 @@ export interface ConnectionsOptions extends OAuthClientOptions {
   readonly sealer: Sealer
   readonly marks: SessionMarks
   readonly onUnrevoked: ReportUnrevoked
+  readonly onSession: ReportSession
   readonly verifier: TokenVerifier
   readonly book: ConnectionBook
   /** Public address under which the page is served, without trailing slash. */
@@ -45,7 +46,7 @@ interface SignedIn {
 }
 
 export function createConnections(options: ConnectionsOptions): (request: Request) => Promise<Response> {
-  const { sealer, now, book, pagesUrl: base } = options
+  const { sealer, now, book, onSession, pagesUrl: base } = options
   const secure = base.startsWith('https:')
   const address = { base, secure }
   const home = `${base}${CONNECTIONS_ROOT}/`
@@ -55,7 +56,8 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
   const oauth = new OAuthClient(options)
   const marks = checkedMarks(options.marks)
   const revocation = new TokenRevocation(oauth, options.onUnrevoked)
-  const login = new Login({ oauth, cookies, marks, revocation, demoClients: [], root: CONNECTIONS_ROOT, now })
+  const parts = { oauth, cookies, marks, revocation, onSession, demoClients: [], now }
+  const login = new Login({ ...parts, root: CONNECTIONS_ROOT })
 
   /** The response for the user of the session. A renewed session is set as cookies on errors too, because its previous refresh token has been used. */
   async function forUser(
@@ -89,7 +91,7 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
   async function change(request: Request, path: string, user: SignedIn | undefined): Promise<Response> {
     const form = new URLSearchParams((await request.text()).slice(0, MAX_FORM_CHARS))
     if (user === undefined) return say('Your session has ended. Sign in again.', 401)
-    if (!isCsrfToken(form.get('csrf') ?? '', user.session)) return foreignPage()
+    if (!isCsrfToken(form.get('csrf') ?? '', user.session)) return foreignPage(request)
     const id = form.get('id') ?? ''
     if (path === 'disconnect') {
       await book.disconnect(user.principal, id)
@@ -148,17 +150,16 @@ export function createConnections(options: ConnectionsOptions): (request: Reques
     return html(waitPage(home, { failed }), status)
   }
 
-  function foreignPage(): Response {
-    return say(
-      'The request does not come from the connections page of your session. Open that page again.',
-      403,
-    )
+  function foreignPage(request: Request): Response {
+    const error = 'The request does not come from the connections page of your session.'
+    onSession('foreign_page', request, error)
+    return say(`${error} Open that page again.`, 403)
   }
 
   async function respond(request: Request, url: URL): Promise<Response> {
     const path = url.pathname.slice(CONNECTIONS_ROOT.length + 1)
     if (request.method === 'POST') {
-      if (!isOwnForm(request, base)) return foreignPage()
+      if (!isOwnForm(request, base)) return foreignPage(request)
       if (path === 'logout') return redirect(home, await login.end(request, address))
       return path === 'connect' || path === 'disconnect'
         ? forUser(request, user => change(request, path, user))

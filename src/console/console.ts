@@ -11,7 +11,7 @@ import {
   forwardToControlPlane,
   forwardToGateway,
 } from './forward.ts'
-import { type DemoClient, Login, type PublicAddress, withCookies } from './login.ts'
+import { type DemoClient, Login, type PublicAddress, type ReportSession, withCookies } from './login.ts'
 import { LoginFailure, OAuthClient, type OAuthClientOptions } from './oauth-client.ts'
 import { mayUse, themeFile, tryApi } from './portal.ts'
 import { PRIVATE, problem } from './problem.ts'
@@ -24,6 +24,7 @@ export interface ConsoleOptions extends OAuthClientOptions {
   readonly sealer: Sealer
   readonly marks: SessionMarks
   readonly onUnrevoked: ReportUnrevoked
+  readonly onSession: ReportSession
   readonly verifier: TokenVerifier
   /** Public address of this listener, when it is configured. */
   readonly publicUrl: string | undefined
@@ -59,10 +60,11 @@ const PAGE = /^(?:[a-z0-9-]+(?:\/[\w.~%-]+){0,3})?$/
 const GATEWAY_PATH = /^\/(?:admin\/|mcp(?:\/|$)|ready$)/
 /** Drafts of policies in the tab; what the page requests is kept nowhere. */
 const CLEARED = { 'clear-site-data': '"storage"' }
+const FOREIGN_PAGE = 'The request does not come from a page of this server.'
 const TITLE = /<title>[^<]*<\/title>/
 
 export function createConsole(options: ConsoleOptions): Console {
-  const { sealer, now, egress, gatewayAddress, controlPlane, portal } = options
+  const { sealer, now, egress, gatewayAddress, controlPlane, portal, onSession, demoClients } = options
   const root = portal === undefined ? '/console' : '/portal'
   const files =
     portal === undefined
@@ -75,7 +77,7 @@ export function createConsole(options: ConsoleOptions): Console {
   const oauth = new OAuthClient(options)
   const marks = checkedMarks(options.marks)
   const revocation = new TokenRevocation(oauth, options.onUnrevoked)
-  const login = new Login({ oauth, cookies, marks, revocation, demoClients: options.demoClients, root, now })
+  const login = new Login({ oauth, cookies, marks, revocation, onSession, demoClients, root, now })
 
   async function respond(request: Request, url: URL): Promise<Response> {
     const address = addressOf(options.publicUrl, url)
@@ -92,7 +94,7 @@ export function createConsole(options: ConsoleOptions): Console {
     if (path === 'callback' && isRead) return login.complete(request, address)
     if (path === 'login/demo' || path === 'logout') {
       if (request.method !== 'POST') return problem('method_not_allowed', 'Use POST.')
-      if (!isOwnPage(request, url, address)) return foreignPage()
+      if (!isOwnPage(request, url, address)) return foreignPage(request)
       return path === 'logout'
         ? withCookies(204, await login.end(request, address), CLEARED)
         : login.demo(request, address)
@@ -105,6 +107,11 @@ export function createConsole(options: ConsoleOptions): Console {
     return files.page(path.split('/').length, request)
   }
 
+  function foreignPage(request: Request): Response {
+    onSession('foreign_page', request, FOREIGN_PAGE)
+    return problem('foreign_page', `${FOREIGN_PAGE} Reload the page, and repeat the request.`)
+  }
+
   async function forward(
     request: Request,
     url: URL,
@@ -115,7 +122,7 @@ export function createConsole(options: ConsoleOptions): Console {
     if (session === undefined) return signedOut()
     const isTrial = path.startsWith('try/')
     if (isTrial || (request.method !== 'GET' && request.method !== 'HEAD')) {
-      if (!isOwnPage(request, url, address) || !hasCsrfToken(request, session)) return foreignPage()
+      if (!isOwnPage(request, url, address) || !hasCsrfToken(request, session)) return foreignPage(request)
     }
     const valid = await login.renewSession(session)
     if (valid === undefined) return signedOut()
@@ -157,7 +164,7 @@ export function createConsole(options: ConsoleOptions): Console {
         portal === undefined
           ? null
           : { title: portal.title, lead: portal.lead, has_logo: portal.logo !== undefined },
-      login: { provider: options.hasProvider, demo: options.demoClients.map(({ id }) => id) },
+      login: { provider: options.hasProvider, demo: demoClients.map(({ id }) => id) },
     }
     const headers = new Headers(PRIVATE)
     if (valid !== undefined && valid !== session)
@@ -214,13 +221,6 @@ function isOwnPage(request: Request, url: URL, { base }: PublicAddress): boolean
 
 function signedOut(): Response {
   return problem('signed_out', 'You are not signed in, or the session has ended. Sign in again.')
-}
-
-function foreignPage(): Response {
-  return problem(
-    'foreign_page',
-    'The request does not come from a page of this server. Reload the page, and repeat the request.',
-  )
 }
 
 function escapeHtml(text: string): string {

@@ -11,11 +11,19 @@ export interface DemoClient {
   readonly secret: string
 }
 
+/** Hears what happens to sessions. @param error why it is refused; undefined: it is done */
+export type ReportSession = (
+  event: 'login' | 'logout' | 'foreign_page',
+  request: Request,
+  error?: string,
+) => void
+
 export interface LoginParts {
   readonly oauth: OAuthClient
   readonly cookies: SessionCookies
   readonly marks: SessionMarks
   readonly revocation: TokenRevocation
+  readonly onSession: ReportSession
   /** Empty unless the embedded provider runs. */
   readonly demoClients: readonly DemoClient[]
   /** Path of the page, such as `/console`. */
@@ -61,17 +69,18 @@ export class Login {
       const pending = { state, verifier, client, redirectUri, returnTo, replaces, startedAtMs: now() }
       return redirect(url, cookies.writeLogin(pending, request, secure))
     } catch (error) {
-      return toFailure(error, base + root)
+      return this.#fail(request, error, base + root)
     }
   }
 
   /** GET callback: the return from the provider. */
   async complete(request: Request, { base, secure }: PublicAddress): Promise<Response> {
-    const { oauth, cookies, marks, root, now } = this.#parts
+    const { oauth, cookies, marks, onSession, root, now } = this.#parts
     const query = new URL(request.url).searchParams
     const pending = cookies.readLogin(request, secure)
     if (pending === undefined || query.get('state') !== pending.state)
-      return toFailure(
+      return this.#fail(
+        request,
         new LoginFailure('The login took too long, or was started in another browser. Sign in again.'),
         base + root,
       )
@@ -84,19 +93,20 @@ export class Login {
         ...cookies.write(session, request, secure),
         ...cookies.writeLogin(undefined, request, secure),
       ]
+      onSession('login', request)
       return redirect(`${base}${root}/${returnTo}`, set)
     } catch (error) {
       if (error instanceof SessionsUnavailable) throw error
       // a refusal of the user says nothing about the registration
       if (!query.has('error') || query.get('error') === 'invalid_client')
         oauth.dropClient(pending.redirectUri)
-      return toFailure(error, base + root)
+      return this.#fail(request, error, base + root)
     }
   }
 
   /** POST login/demo {"client"}: only for the clients of the embedded provider. */
   async demo(request: Request, address: PublicAddress): Promise<Response> {
-    const { oauth, cookies, demoClients, now } = this.#parts
+    const { oauth, cookies, demoClients, onSession, now } = this.#parts
     const body = (await request.json().catch(() => undefined)) as { client?: unknown } | undefined
     const client = demoClients.find(({ id }) => id === body?.client)
     if (client === undefined)
@@ -108,9 +118,11 @@ export class Login {
       const tokens = await oauth.clientCredentials(client.id, client.secret)
       const session = newSession(tokens, client.id, true, now())
       await this.end(request, address)
+      onSession('login', request)
       return withCookies(204, cookies.write(session, request, address.secure))
     } catch (error) {
       if (!(error instanceof LoginFailure)) throw error
+      onSession('login', request, error.message)
       return problem('unavailable', error.message)
     }
   }
@@ -121,10 +133,12 @@ export class Login {
    * @throws SessionsUnavailable
    */
   async end(request: Request, { secure }: PublicAddress): Promise<string[]> {
-    const { cookies, marks, revocation } = this.#parts
+    const { cookies, marks, revocation, onSession } = this.#parts
     const session = cookies.read(request, secure)
-    if (session !== undefined && (await marks.put(endMark(session), lastEnd(session))))
+    if (session !== undefined && (await marks.put(endMark(session), lastEnd(session)))) {
+      onSession('logout', request)
       if (session.refreshToken !== undefined) void revocation.revoke(session.client, session.refreshToken)
+    }
     return cookies.write(undefined, request, secure)
   }
 
@@ -170,12 +184,13 @@ export class Login {
       throw error
     }
   }
-}
 
-/** Back to the page, which shows the message. */
-function toFailure(error: unknown, address: string): Response {
-  if (!(error instanceof LoginFailure)) throw error
-  return redirect(`${address}/?login_error=${encodeURIComponent(error.message.slice(0, 300))}`, [])
+  /** Back to the page, which shows the message. */
+  #fail(request: Request, error: unknown, address: string): Response {
+    if (!(error instanceof LoginFailure)) throw error
+    this.#parts.onSession('login', request, error.message)
+    return redirect(`${address}/?login_error=${encodeURIComponent(error.message.slice(0, 300))}`, [])
+  }
 }
 
 function redirect(location: string, cookies: readonly string[]): Response {

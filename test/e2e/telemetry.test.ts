@@ -324,6 +324,48 @@ it('writes one line for each request to the control plane, with actor, operation
   expect(JSON.stringify(mine())).not.toContain(CANARY_ARGUMENT)
 })
 
+it('writes one line for each login, logout, request for a token and registration, with the client and the reason of a refusal', async () => {
+  const form = (client_secret: string) =>
+    new URLSearchParams({ grant_type: 'client_credentials', client_id: 'demo-admin', client_secret })
+  for (const secret of [CANARY_ARGUMENT, 'demo-admin-secret'])
+    await fetch(`${addresses.gateway_url}/oauth/token`, { method: 'POST', body: form(secret) })
+  await post(`${addresses.gateway_url}/oauth/register`, { redirect_uris: [CANARY_ARGUMENT] })
+  const page = (path: string, headers: Record<string, string>) =>
+    fetch(`${addresses.api_url}/console/${path}`, {
+      method: 'POST',
+      headers,
+      body: '{"client":"demo-admin"}',
+    })
+  const signedIn = await page('login/demo', {})
+  const cookie = signedIn.headers
+    .getSetCookie()
+    .map(each => each.split(';')[0])
+    .join('; ')
+  await page('logout', { cookie, origin: 'https://evil.example' })
+  await page('logout', { cookie })
+  const seen = () =>
+    lines()
+      .filter(({ msg }) => ['oauth', 'session', 'session refused'].includes(String(msg)))
+      .map(({ endpoint, page, event, status, error, client }) => [
+        endpoint ?? page,
+        event ?? status,
+        error,
+        client,
+      ])
+  const of = (...line: unknown[]) => [...line, '127.0.0.1']
+  await expect.poll(seen, SOON).toEqual([
+    of('/oauth/token', 401, 'invalid_client'),
+    of('/oauth/token', 200, undefined),
+    of('/oauth/register', 400, 'invalid_redirect_uri'),
+    // the page requests the token of the login
+    of('/oauth/token', 200, undefined),
+    of('console', 'login', undefined),
+    of('console', 'foreign_page', expect.stringMatching(/does not come from a page/)),
+    of('console', 'logout', undefined),
+  ])
+  expect(log).not.toContain(CANARY_ARGUMENT)
+})
+
 it('shows only metrics of the table, with their types', async () => {
   const text = await (await fetch(`${addresses.metrics_url}/metrics`)).text()
   const shown = [...text.matchAll(/^# TYPE (platform_\w+) (\w+)$/gm)].map(([, name, type]) => [name!, type])

@@ -207,6 +207,7 @@ function gatewayParts(
     access: new AccessWatch({ check: UNCHECKED, snapshot: () => undefined, nowMs: Date.now }),
     attempts,
     registrations: attempts,
+    recordOAuth() {},
     url: 'http://127.0.0.1',
     pages: {},
     name: 'toolgate',

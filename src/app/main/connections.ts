@@ -18,6 +18,7 @@ import { mountWeb } from '../../net/server/web.ts'
 import type { AppContext } from './app-context.ts'
 import { gatewayClient } from './local-address.ts'
 import { openRedis } from './open-redis.ts'
+import { sessionLog, withPeers } from './session-log.ts'
 import { reportUnrevoked } from './session-marks.ts'
 
 const MAX_FORM_BYTES = 16 * 1024
@@ -98,12 +99,13 @@ export function connectionsHandler(context: AppContext, parts: ConnectionsParts)
       pagesUrl,
       onFault,
       onUnrevoked: reportUnrevoked(context),
+      onSession: sessionLog(context, 'connections'),
       book: bookOf(parts),
       sealer: createSealer(settings.secretsKey ?? keptKey(join(settings.dataDir, 'console.key')).key),
       clientId: settings.console.clientId,
       now: clock.now,
     })
-    return mountWeb(respond, {
+    return mountWeb(withPeers(respond), {
       maxBodyBytes: MAX_FORM_BYTES,
       scheme: settings.gateway.tls === undefined ? 'http' : 'https',
       onError: onFault,

@@ -13,6 +13,7 @@ import { consoleKey } from './console-key.ts'
 import { gatewayClient } from './local-address.ts'
 import { pagesAt } from './pages.ts'
 import { readTheme } from './portal-theme.ts'
+import { sessionLog, withPeers } from './session-log.ts'
 import { reportUnrevoked } from './session-marks.ts'
 
 export interface ConsoleParts {
@@ -38,7 +39,8 @@ export function withPages(context: AppContext, parts: ConsoleParts, handler: Web
   ]
   return (request, peer) => {
     const path = new URL(request.url).pathname
-    return pages.find(page => page.serves(path))?.fetch(request) ?? handler(request, peer)
+    const page = pages.find(page => page.serves(path))
+    return page === undefined ? handler(request, peer) : withPeers(page.fetch)(request, peer)
   }
 }
 
@@ -76,6 +78,7 @@ export function openConsole(
     version: VERSION,
     onFault: error => log.error({ err: error }, `a request to the ${page} failed`),
     onUnrevoked: reportUnrevoked(context),
+    onSession: sessionLog(context, page),
     now: clock.now,
   })
 }

@@ -9,6 +9,7 @@ import { type AppContext, MAX_REQUEST_BODY_BYTES } from './app-context.ts'
 import { type ConnectionsParts, connectionsHandler } from './connections.ts'
 import { consoleKey } from './console-key.ts'
 import { NO_PAGES } from './pages.ts'
+import { withPeers } from './session-log.ts'
 
 const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 /** Page at a path: its first segment. */
@@ -81,13 +82,13 @@ function consoleHandler(
     return openConsole(context, { verifier, marks, gatewayUrl, gatewayAddress, publicUrl: pagesUrl }, key)
   }
   return mountWeb(
-    async request => {
+    withPeers(async request => {
       opened ??= open().catch(error => {
         opened = undefined
         throw error
       })
       return (await opened).fetch(request)
-    },
+    }),
     {
       maxBodyBytes: MAX_REQUEST_BODY_BYTES,
       scheme: context.settings.gateway.tls === undefined ? 'http' : 'https',

@@ -24,6 +24,8 @@ export interface AttemptLimitOptions {
   /** CIDRs of clients without limit, in addition to loopback addresses. */
   readonly trusted: readonly string[]
   readonly nowMs: () => number
+  /** Hears of each request that is refused. */
+  readonly onRefused?: (clientAddress: string) => void
   /** Which buckets are used; those of attempts when absent. */
   readonly range?: { readonly firstBucket: number; readonly bucketCount: number }
 }
@@ -82,11 +84,12 @@ export class AttemptLimit {
   }
 
   #checkBucket(call: Call): Refusal | undefined {
-    const { buckets, nowMs } = this.#options
+    const { buckets, clientAddress, nowMs, onRefused } = this.#options
     const slot = this.#slotOf(call)
     const now = nowMs()
     if (slot === undefined || buckets.tokensLeft(slot, now) > 0) return undefined
     this.refused++
+    onRefused?.(clientAddress(call.request))
     const retryAfterSecs = Math.max(1, Math.ceil(-buckets.takeTokens(slot, 1, now) / 1000))
     return refuse('too_many_attempts', { retryAfterSecs })
   }

@@ -32,6 +32,7 @@ import type { AccessWatch, WaitingCall } from './access-watch.ts'
 import type { AttemptLimit } from './attempt-limit.ts'
 import type { Call } from './call.ts'
 import { resourceMetadataUrl } from './oauth/metadata.ts'
+import type { OAuthResponse } from './oauth/oauth-response.ts'
 import { mayReadTiming, ServerTiming, wantsTiming } from './server-timing.ts'
 
 export interface GatewayParts {
@@ -51,6 +52,8 @@ export interface GatewayParts {
   readonly attempts: AttemptLimit
   /** Client registrations, with a smaller bound. */
   readonly registrations: AttemptLimit
+  /** For the log: a request for a token, its revocation or a registration has ended. */
+  readonly recordOAuth: (call: Call, response: OAuthResponse) => void
   /** Public address without trailing slash. */
   readonly url: string
   /** For `GET /`. */

@@ -51,6 +51,8 @@ let issuer: string
 let forms: URLSearchParams[]
 /** Tokens of the requests that reached the control plane. */
 let tokens: (string | null)[]
+/** What the pages report of sessions, and why it is refused. */
+let events: string[]
 /** Requests for the metadata of the gateway. */
 let documents: number
 
@@ -106,6 +108,7 @@ beforeEach(() => {
   refreshes = []
   tokens = []
   documents = 0
+  events = []
   status = 200
   held = undefined
   isStoreAvailable = true
@@ -130,6 +133,8 @@ function open(gatewayUrl: string, publicUrl: string | undefined): void {
     },
     onFault: () => {},
     onUnrevoked: (_: string, isTriedAgain: boolean) => void unrevoked.push(isTriedAgain),
+    onSession: (event: string, _: Request, error?: string) =>
+      void events.push(error === undefined ? event : `${event}: ${error}`),
     egress,
     verifier: {
       verify: () =>
@@ -542,6 +547,37 @@ it.each([
   expect([refused.status, refused.headers.getSetCookie()]).toEqual([403, []])
   const own = await submit('logout', cookie, {}, { origin: issuer, 'sec-fetch-site': 'same-origin' })
   expect([own.status, cookiesOf(own)]).toEqual([303, ''])
+})
+
+it('reports logins, logouts and requests of foreign pages of each page', async () => {
+  const cookie = await signInToConnections()
+  await submit('logout', cookie, {}, { origin: 'https://other.example' })
+  await submit('logout', cookie, {}, { origin: issuer })
+  expect(events).toEqual(['login', expect.stringMatching(/^foreign_page: /), 'logout'])
+  events = []
+  const own = await signIn()
+  const post = (path: string, headers: Record<string, string>, body?: string) =>
+    served.fetch(new Request(`${ORIGIN}/console/${path}`, { method: 'POST', headers, body: body ?? null }))
+  await returnWith('error=access_denied')
+  await get('callback?code=c&state=other')
+  await post('api/control/v1/plans', { cookie: own })
+  await post('logout', { cookie: own, 'sec-fetch-site': 'cross-site' })
+  await post('login/demo', { cookie: own }, '{"client":"demo-admin"}')
+  status = 503
+  await post('login/demo', {}, '{"client":"demo-admin"}')
+  const foreign = 'foreign_page: The request does not come from a page of this server.'
+  const names = [
+    'login',
+    'login: access_denied',
+    /^login: The login took too long/,
+    foreign,
+    foreign,
+    'logout',
+  ]
+  const expected = [...names, 'login', /^login: The gateway responded/]
+  expect(events).toEqual(
+    expected.map(each => (typeof each === 'string' ? each : expect.stringMatching(each))),
+  )
 })
 
 it('sends a refresh token once however many others are renewed while its exchange runs', async () => {

@@ -12,6 +12,7 @@ import type { GatewayParts } from '../../../data-plane/http/gateway.ts'
 import { kernelRoutes } from '../../../data-plane/http/kernel-routes.ts'
 import { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
 import { createOAuthFront } from '../../../data-plane/http/oauth/front.ts'
+import { parseObject } from '../../../data-plane/http/oauth/oauth-response.ts'
 import { providerAdminOf } from '../../../data-plane/http/oauth/provider-admin.ts'
 import { RestTools } from '../../../data-plane/http/rest.ts'
 import { createRouter, type Router } from '../../../data-plane/http/router.ts'
@@ -19,6 +20,7 @@ import type { Kernel } from '../../../data-plane/kernel/kernel.ts'
 import type { ApiCache } from '../../../data-plane/proxy/api-cache/api-cache.ts'
 import { ApiProxy } from '../../../data-plane/proxy/proxy.ts'
 import { clientAddresses, trustOf } from '../../../net/server/client-address.ts'
+import { limitRepeats } from '../../../telemetry/limited-log.ts'
 import type { AppContext } from '../app-context.ts'
 import { openResourceWatches } from '../mcp-sessions.ts'
 import type { GatewayPolicy } from '../policy.ts'
@@ -30,6 +32,8 @@ import { processState, TOOL_REVIEW } from './signals.ts'
 import { simulationOf } from './simulation.ts'
 
 const HEARTBEAT_MS = 15_000
+/** Codes of RFC 6749 and RFC 7591 are shorter; a provider may send any text. */
+const MAX_ERROR_CHARS = 64
 
 export interface HttpParts {
   readonly plane: DataPlaneParts
@@ -104,25 +108,32 @@ function overviewParts({ context, server, siblings }: DataPlaneParts, calls: Pro
   }
 }
 
-/** Count failed attempts and registrations per client address in the kernel of this thread. */
+/** Count failed attempts and registrations per client address in the kernel of this thread, and log what is refused and who gets tokens. */
 export function openAttemptLimits(
-  { settings, clock }: AppContext,
+  { settings, clock, log }: AppContext,
   kernel: Kernel,
-): Pick<GatewayParts, 'attempts' | 'registrations'> {
-  const shared = {
-    buckets: kernel,
-    clientAddress: clientAddresses(settings.sse.trustedProxies),
-    trusted: settings.sse.trustedProxies,
-    nowMs: clock.now,
-  }
+): Pick<GatewayParts, 'attempts' | 'registrations' | 'recordOAuth'> {
+  const clientAddress = clientAddresses(settings.sse.trustedProxies)
+  const shared = { buckets: kernel, clientAddress, trusted: settings.sse.trustedProxies, nowMs: clock.now }
   const { preAuthRatePerMin, registrationRatePerMin } = settings
+  const limited = limitRepeats(log)
+  const onRefused = (client: string): void => limited.info({ client }, 'too many attempts')
   return {
-    attempts: new AttemptLimit({ ...shared, perMinute: preAuthRatePerMin }),
+    attempts: new AttemptLimit({ ...shared, onRefused, perMinute: preAuthRatePerMin }),
     registrations: new AttemptLimit({
       ...shared,
+      onRefused,
       perMinute: registrationRatePerMin,
       range: OF_REGISTRATIONS,
     }),
+    recordOAuth({ request, requestId, traceId }, { status, body }) {
+      if (status < 400 && Math.random() >= settings.telemetry.accessLogSample) return
+      const error = status < 400 ? undefined : parseObject(Buffer.from(body))?.error
+      const ids = { request_id: requestId, trace_id: traceId }
+      const code = typeof error === 'string' ? error.slice(0, MAX_ERROR_CHARS) : undefined
+      const endpoint = request.path
+      log.info({ ...ids, endpoint, client: clientAddress(request), status, error: code }, 'oauth')
+    },
   }
 }
 

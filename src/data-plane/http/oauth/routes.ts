@@ -1,7 +1,6 @@
 /** Routes of the OAuth endpoints and the preflight of public documents, with limits on attempts and body sizes. `router.ts` mounts them. */
 
 import { Cancellation } from '../../../base/cancellation.ts'
-import type { AttemptLimit } from '../attempt-limit.ts'
 import type { Call } from '../call.ts'
 import type { GatewayParts } from '../gateway.ts'
 import { JSON_RPC_PATHS } from '../mcp/paths.ts'
@@ -12,6 +11,8 @@ import { MAX_REGISTRATION_BYTES } from './register-proxy.ts'
 import { MAX_TOKEN_FORM_BYTES, type TokenRequest } from './token-proxy.ts'
 
 const PROTECTED_RESOURCE = '/.well-known/oauth-protected-resource'
+
+type OAuthParts = Pick<GatewayParts, 'attempts' | 'registrations' | 'recordOAuth'>
 
 interface OAuthRoute {
   readonly method: 'GET' | 'POST'
@@ -29,10 +30,8 @@ export function documentPreflight(call: Call): void {
 }
 
 /** `attempts` counts each request that anyone may repeat without a credential, and each failed login. */
-export function oauthRoutes(
-  front: OAuthFront,
-  { attempts, registrations }: Pick<GatewayParts, 'attempts' | 'registrations'>,
-): readonly OAuthRoute[] {
+export function oauthRoutes(front: OAuthFront, parts: OAuthParts): readonly OAuthRoute[] {
+  const { attempts } = parts
   const onAttempt = (call: Call): void => attempts.count(call)
   const document = (
     pattern: string,
@@ -64,47 +63,47 @@ export function oauthRoutes(
     {
       method: 'POST',
       pattern: '/oauth/token',
-      endpoint: forwardForm(request => front.token(request), onAttempt),
+      endpoint: forwardForm(request => front.token(request), parts),
     },
     {
       method: 'POST',
       pattern: '/oauth/revoke',
-      endpoint: forwardForm(request => front.revoke(request), onAttempt),
+      endpoint: forwardForm(request => front.revoke(request), parts),
     },
     {
       method: 'POST',
       pattern: '/oauth/register',
-      endpoint: call => register(front, call, attempts, registrations),
+      endpoint: call => register(front, call, parts),
     },
   ]
 }
 
 function forwardForm(
   forward: (request: TokenRequest) => Promise<OAuthResponse>,
-  onAttempt: (call: Call) => void,
+  parts: OAuthParts,
 ): (call: Call) => void {
   return call => {
     const cancellation = new Cancellation()
     call.response.onAbort(() => cancellation.cancel())
     const contentType = call.request.header('content-type')
     const { authorization } = call
-    readBounded(call, MAX_TOKEN_FORM_BYTES, async body => {
+    readBounded(call, MAX_TOKEN_FORM_BYTES, parts, async body => {
       const response = await forward({ contentType, authorization, body, cancellation })
-      if (response.status >= 400 && response.status < 500) onAttempt(call)
+      if (response.status >= 400 && response.status < 500) parts.attempts.count(call)
       return response
     })
   }
 }
 
-function register(front: OAuthFront, call: Call, attempts: AttemptLimit, registrations: AttemptLimit): void {
-  const refusal = registrations.take(call)
+function register(front: OAuthFront, call: Call, parts: OAuthParts): void {
+  const refusal = parts.registrations.take(call)
   if (refusal !== undefined) {
     const { status, body, headers } = tooManyRegistrations(refusal.retryAfterSecs ?? 1)
     return call.respondAs(status, body, headers)
   }
-  attempts.count(call)
+  parts.attempts.count(call)
   const contentType = call.request.header('content-type')
-  readBounded(call, MAX_REGISTRATION_BYTES, body => front.register(contentType, body))
+  readBounded(call, MAX_REGISTRATION_BYTES, parts, body => front.register(contentType, body))
 }
 
 function tooManyRegistrations(retryAfterSecs: number): OAuthResponse {
@@ -116,11 +115,16 @@ function tooManyRegistrations(retryAfterSecs: number): OAuthResponse {
 function readBounded(
   call: Call,
   maxBytes: number,
+  { recordOAuth }: OAuthParts,
   respond: (body: Uint8Array) => Promise<OAuthResponse>,
 ): void {
   call.request.readBody(
     maxBytes,
-    bytes => void respond(bytes).then(({ status, body, headers }) => call.respondAs(status, body, headers)),
+    bytes =>
+      void respond(bytes).then(response => {
+        recordOAuth(call, response)
+        call.respondAs(response.status, response.body, response.headers)
+      }),
     () =>
       call.respond(413, {
         error: 'invalid_request',

@@ -36,7 +36,8 @@ function limiter(options: Partial<AttemptLimitOptions> = {}) {
 
 describe('the limit', () => {
   it('refuses an address whose attempts are used up, and gives them back evenly', () => {
-    const { limit, at, from, count } = limiter()
+    const refused: string[] = []
+    const { limit, at, from, count } = limiter({ onRefused: address => refused.push(address) })
     count('192.0.2.1', 5)
     expect(limit.check(from('192.0.2.1'))).toBeUndefined()
     count('192.0.2.1', 1)
@@ -47,7 +48,7 @@ describe('the limit', () => {
     expect(limit.check(from('192.0.2.1'))).toBeUndefined()
     count('192.0.2.1', 1)
     expect(limit.check(from('192.0.2.1'))).toMatchObject({ retryAfterSecs: 10 })
-    expect(limit.refused).toBe(3)
+    expect([limit.refused, refused]).toEqual([3, Array(3).fill('192.0.2.1')])
   })
 
   it('does not extend the wait of a client that keeps asking', () => {
