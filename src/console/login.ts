@@ -2,7 +2,7 @@
 import { LoginFailure, type OAuthClient } from './oauth-client.ts'
 import { PRIVATE, problem } from './problem.ts'
 import { lastEnd, newSession, type Session, type SessionCookies } from './session.ts'
-import { endMark, renewalMark, type SessionMarks, SessionsUnavailable } from './session-marks.ts'
+import { endMark, renewalMark, type SessionMarks } from './session-marks.ts'
 import type { TokenRevocation } from './token-revocation.ts'
 
 /** A client of the embedded provider, for development. */
@@ -40,6 +40,8 @@ export interface PublicAddress {
 
 /** An address below the root, and nothing that a browser could take for another origin. */
 const RETURN_TO = /^[a-z0-9-]+(?:\/[\w.~%-]+)*(?:\?[\w.~%&=+:,*-]*)?$/
+
+const UNKNOWN_CLIENT = /^(?:invalid|unauthorized)_client$/
 
 /** Attempts to refresh begin before the expiry, so that a request in flight still has a valid token. */
 const REFRESH_BEFORE_MS = 20_000
@@ -96,9 +98,8 @@ export class Login {
       onSession('login', request)
       return redirect(`${base}${root}/${returnTo}`, set)
     } catch (error) {
-      if (error instanceof SessionsUnavailable) throw error
-      // a refusal of the user says nothing about the registration
-      if (!query.has('error') || query.get('error') === 'invalid_client')
+      // anyone can return with a wrong code or an error, which must not register a client at the provider each time
+      if (error instanceof LoginFailure && UNKNOWN_CLIENT.test(error.code ?? ''))
         oauth.dropClient(pending.redirectUri)
       return this.#fail(request, error, base + root)
     }

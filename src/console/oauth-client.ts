@@ -32,10 +32,13 @@ export interface Tokens {
 export class LoginFailure extends Error {
   /** The gateway or the provider is unavailable: the same request may succeed later. */
   readonly isTransient: boolean
+  /** The error of the token endpoint (RFC 6749 §5.2). */
+  readonly code: string | undefined
 
-  constructor(message: string, isTransient = false) {
+  constructor(message: string, isTransient = false, code?: string) {
     super(message)
     this.isTransient = isTransient
+    this.code = code
   }
 }
 
@@ -320,8 +323,10 @@ async function valid<T>(request: () => Promise<T>): Promise<T> {
     return await request()
   } catch (error) {
     if (error instanceof LoginFailure) throw error
-    if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError)
-      throw new LoginFailure((error.error_description ?? error.error).slice(0, MAX_REASON))
+    if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError) {
+      const code = error instanceof oauth.ResponseBodyError ? error.error : undefined
+      throw new LoginFailure((error.error_description ?? error.error).slice(0, MAX_REASON), false, code)
+    }
     if (error instanceof oauth.OperationProcessingError && error.code === oauth.JSON_ATTRIBUTE_COMPARISON)
       throw new LoginFailure(
         'The issuer in the OAuth metadata of the gateway differs from GATEWAY_URL: set GATEWAY_URL of this process to the public address of the gateway.',

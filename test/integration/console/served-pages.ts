@@ -23,6 +23,9 @@ const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).to
 /** Its issuer is the provider behind the gateway. */
 const ID_TOKEN = `${encoded({ alg: 'RS256' })}.${encoded({ iss: 'http://provider.example', sub: 'ada', aud: 'console' })}.c2ln`
 
+/** Errors of the token endpoint, by status. */
+const ERRORS: { readonly [status: number]: string } = { 400: 'invalid_grant', 401: 'invalid_client' }
+
 /** The OAuth endpoints of a gateway, with refresh tokens that may be used once. */
 let provider: Server
 let egress: Egress
@@ -59,6 +62,8 @@ export const world = {
   events: [] as string[],
   /** Requests for the metadata of the gateway. */
   documents: 0,
+  /** Clients that were registered. */
+  registrations: 0,
 }
 
 beforeAll(async () => {
@@ -74,7 +79,10 @@ beforeAll(async () => {
         })
         response.end(JSON.stringify(value))
       }
-      if (request.url === '/oauth/register') return json({ client_id: 'console' }, 201)
+      if (request.url === '/oauth/register') {
+        world.registrations++
+        return json({ client_id: 'console' }, 201)
+      }
       if (request.url === '/oauth/revoke') {
         const failed = world.revocations.shift()
         response.writeHead(failed ?? 200, { 'content-type': 'application/json' })
@@ -84,8 +92,7 @@ beforeAll(async () => {
       if (request.url !== '/oauth/token') world.documents++
       if (request.url !== '/oauth/token')
         return json({ issuer: world.issuer, authorization_endpoint: 'http://provider.example/auth' })
-      if (world.status !== 200)
-        return json({ error: world.status === 400 ? 'invalid_grant' : 'server_error' })
+      if (world.status !== 200) return json({ error: ERRORS[world.status] ?? 'server_error' })
       const form = new URLSearchParams(body)
       world.forms.push(form)
       const refresh = form.get('refresh_token')
@@ -115,7 +122,7 @@ beforeEach(() => {
   Object.assign(world, {
     ...{ nowMs: Date.parse('2026-11-22T12:00:00Z'), status: 200, held: undefined, isStoreAvailable: true },
     ...{ refreshes: [], revocations: [], revoked: [], unrevoked: [], forms: [], tokens: [], events: [] },
-    ...{ streamsEnded: 0, documents: 0 },
+    ...{ streamsEnded: 0, documents: 0, registrations: 0 },
   })
   world.marks = fileMarks(mkdtempSync(join(folder, 'marks-')), () => world.nowMs)
   open(`http://127.0.0.1:${(provider.address() as AddressInfo).port}`, undefined)

@@ -59,6 +59,24 @@ it('asks the gateway for its metadata once a minute however many logins begin, a
   expect(world.documents).toBe(2)
 })
 
+it.each([
+  [400, 1],
+  [401, 2],
+])(
+  'a login that fails with %i has the next one register a client only if the provider does not know it',
+  async (status, registrations) => {
+    const begun = await get('login')
+    const state = new URL(begun.headers.get('location')!).searchParams.get('state')
+    for (const returned of ['error=invalid_client', 'code=c']) {
+      world.status = status
+      await get(`callback?${returned}&state=${state}`, cookiesOf(begun))
+      world.status = 200
+    }
+    await get('login')
+    expect(world.registrations).toBe(registrations)
+  },
+)
+
 it('names the setting when the gateway has another public address', async () => {
   world.issuer = 'https://api.example'
   const response = await get('login')
