@@ -46,6 +46,8 @@ export interface WebhookRepository {
   countFailed(
     id: string,
   ): Promise<(Pick<Webhook, 'name' | 'url'> & { readonly failedDeliveries: number }) | undefined>
+  /** Whether the last attempt took long: such a webhook has places apart. */
+  setSlow(id: string, slow: boolean): Promise<void>
   /** A delivery has arrived: the count begins again. */
   recover(id: string): Promise<void>
   /** Ids of enabled webhooks over plain HTTP, at most `limit`. */
@@ -84,9 +86,13 @@ export interface ClaimedDelivery {
 export interface ClaimBounds {
   /** Maximum number of deliveries. */
   readonly slots: number
-  /** Concurrent deliveries of one webhook and of one tenant, over all instances. */
+  /** Concurrent deliveries of one webhook and of one tenant, over all instances. One to a slow receiver is the only one of its webhook. */
   readonly perWebhook: number
   readonly perTenant: number
+  /** Of those of a tenant: to receivers that are not slow, as long as these take less than `slowAfterMs`, and to slow ones. */
+  readonly quickPerTenant: number
+  readonly slowPerTenant: number
+  readonly slowAfterMs: number
   readonly leaseMs: number
   /** Identifies this claim; required to settle its deliveries. */
   readonly lease: string

@@ -37,6 +37,7 @@ export async function attempt(delivery: ClaimedDelivery, parts: AttemptParts): P
     headers: requestHeaders(delivery, body, parts),
     body: once(body),
     timeoutMs: parts.timeoutMs ?? ATTEMPT_TIMEOUT_MS,
+    party: { owner: delivery.tenantId, part: delivery.webhookId },
   })
   const durationMs = () => Math.round(performance.now() - startedMs)
   if (response.kind === 'failure') return { ...toFailure(reasonOf(response)), durationMs: durationMs() }

@@ -14,9 +14,12 @@ import { type AttemptParts, attempt } from './attempt.ts'
 const DEFAULT_LEASE_MS = 15_000
 /** Concurrent deliveries of one webhook, over all instances. */
 const PER_WEBHOOK = 4
-/** Concurrent deliveries of this instance, and of one tenant, whose unresponsive receivers must not block other tenants. */
-const SLOTS = 256
-const PER_TENANT = 32
+/** Concurrent deliveries of this instance. A tenant may have as many as are free, half of which to quick receivers and an eighth to slow ones (dynamic thresholds, see `base/fair-shares.ts`). */
+const SLOTS = 1_024
+/** Of one tenant in any case. */
+const MIN_PER_TENANT = 8
+/** A receiver that takes longer is slow until an attempt takes less. */
+const SLOW_AFTER_MS = 1_000
 /** Between two claims, so that one claim covers several changes. */
 const MIN_PAUSE_MS = 20
 /** Attempts to store an outcome, within the lease. */
@@ -78,7 +81,16 @@ export class DeliveryDispatcher {
     // the end of a delivery requests a claim
     if (slots <= 0) return
     const lease = randomUUID()
-    const bounds = { slots, perWebhook: PER_WEBHOOK, perTenant: PER_TENANT, leaseMs, lease }
+    const bounds = {
+      slots,
+      perWebhook: PER_WEBHOOK,
+      perTenant: Math.max(MIN_PER_TENANT, slots),
+      quickPerTenant: Math.max(MIN_PER_TENANT, slots >> 1),
+      slowPerTenant: Math.max(MIN_PER_TENANT, slots >> 3),
+      slowAfterMs: SLOW_AFTER_MS,
+      leaseMs,
+      lease,
+    }
     try {
       for (const delivery of await store.write(EVERY_TENANT, tx => tx.deliveries.claim(bounds))) {
         this.#start(delivery, lease)
@@ -120,6 +132,7 @@ export class DeliveryDispatcher {
     const after = await store.write(EVERY_TENANT, async tx => {
       const state = afterAttempt(delivery.attempt, outcome, tx.now, jitter)
       if (!(await tx.deliveries.settle(delivery.id, lease, state))) return undefined
+      await tx.webhooks.setSlow(delivery.webhookId, outcome.durationMs > SLOW_AFTER_MS)
       await noteOutcome(tx, delivery, state)
       return state
     })

@@ -197,7 +197,16 @@ async function aDelivery(plane: Plane, world: World) {
 /** Stored as failed five times; sending has separate suites. */
 async function aFailedDelivery(plane: Plane, world: World) {
   const params = await aDelivery(plane, world)
-  const bounds = { slots: 1000, perWebhook: 1000, perTenant: 1000, leaseMs: 1, lease: 'recipe' }
+  const bounds = {
+    slots: 1000,
+    perWebhook: 1000,
+    perTenant: 1000,
+    quickPerTenant: 1000,
+    slowPerTenant: 1000,
+    slowAfterMs: 1_000,
+    leaseMs: 1,
+    lease: 'recipe',
+  }
   await plane.store.write(world.acme, async tx => {
     await tx.deliveries.claim(bounds)
     await tx.deliveries.settle(params.delivery_id, 'recipe', {

@@ -18,7 +18,16 @@ import { aTenant } from '../store/rows.ts'
 const NOW = Date.UTC(2026, 5, 1)
 const OLD = createSealer('the key before the change of the setting')
 const NEW = createSealer('the key after the change of the setting!')
-const BOUNDS = { slots: 100, perWebhook: 4, perTenant: 32, leaseMs: 15_000, lease: 'lease' }
+const BOUNDS = {
+  slots: 100,
+  perWebhook: 4,
+  perTenant: 32,
+  quickPerTenant: 32,
+  slowPerTenant: 8,
+  slowAfterMs: 1_000,
+  leaseMs: 15_000,
+  lease: 'lease',
+}
 
 describe.each(DATABASES)('sealing keys on $name', { timeout: 60_000 }, database => {
   describe.skipIf(database.skip)('of webhooks', () => {

@@ -154,7 +154,16 @@ describe.each(DATABASES)('instances on $name', database => {
     it('take over what an instance leaves when it dies, once its lease has ended', async () => {
       await Promise.all(instances.splice(0).map(one => one.close()))
       const left = await queue('left', undefined, 3)
-      const bounds = { slots: 9, perWebhook: 4, perTenant: 9, leaseMs: 8_000, lease: 'of a dead one' }
+      const bounds = {
+        slots: 9,
+        perWebhook: 4,
+        perTenant: 9,
+        quickPerTenant: 9,
+        slowPerTenant: 9,
+        slowAfterMs: 1_000,
+        leaseMs: 8_000,
+        lease: 'of a dead one',
+      }
       const claimed = await stores[0]!.write(EVERY_TENANT, tx => tx.deliveries.claim(bounds))
       expect(claimed).toHaveLength(3)
       expect(claimed.every(each => each.secrets[0] === SECRET && each.unreadable === undefined)).toBe(true)

@@ -2,6 +2,7 @@
 import { statements as apiDefinitions } from './api-definitions.ts'
 import { statements as initial } from './initial.ts'
 import { statements as sessionMarks } from './session-marks.ts'
+import { statements as slowReceivers } from './slow-receivers.ts'
 
 export interface Migration {
   readonly name: string
@@ -13,4 +14,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: '0001-initial', statements: initial },
   { name: '0002-session-marks', statements: sessionMarks },
   { name: '0003-api-definitions', statements: apiDefinitions },
+  { name: '0004-slow-receivers', statements: slowReceivers },
 ]

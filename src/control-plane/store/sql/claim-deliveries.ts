@@ -8,7 +8,11 @@ import { placeOfHeaders } from './webhooks.ts'
 
 interface Candidate {
   readonly id: string
+  /** Deliveries of the tenant that run. */
   readonly tenantRunning: number
+  readonly slow: boolean
+  /** For deliveries of the tenant, to slow receivers or to the others. */
+  readonly places: number
 }
 
 interface Row extends Omit<ClaimedDelivery, 'confidential' | 'secrets' | 'unreadable'> {
@@ -44,13 +48,14 @@ async function anyDue(db: Trx<Tables>, now: Date): Promise<boolean> {
 
 /**
  * Steps from webhook to webhook through the index of pending deliveries (a loose index scan): the cost does not depend on the length
- * of a webhook's queue. Deliveries of a suspended tenant stay pending. Webhooks without a secret have a `key_id` where an earlier version has
+ * of a webhook's queue. A delivery that runs for long takes no place of the quick ones, and its webhook gets no further one meanwhile; webhooks
+ * whose last attempt was slow have places apart. Deliveries of a suspended tenant stay pending. Webhooks without a secret have a `key_id` where an earlier version has
  * removed the secret.
  */
 async function lockWebhooks(
   db: Trx<Tables>,
   now: Date,
-  { perWebhook, perTenant, slots }: ClaimBounds,
+  { perWebhook, perTenant, quickPerTenant, slowPerTenant, slowAfterMs, leaseMs, slots }: ClaimBounds,
   keyId: string,
 ): Promise<readonly Candidate[]> {
   const found = await sql<Candidate>`
@@ -63,13 +68,21 @@ async function lockWebhooks(
       from waiting w where w.webhook_id is not null
     ),
     running as materialized (
-      select webhook_id, tenant_id, count(*)::int as n from deliveries
-      where status = 'pending' and leased_until > statement_timestamp() group by webhook_id, tenant_id
+      select d.webhook_id, d.tenant_id, w.slow, count(*)::int as n,
+        (count(*) filter (where d.leased_until <= statement_timestamp() + ${leaseMs - slowAfterMs}::double precision * interval '1 millisecond'))::int as late
+      from deliveries d join webhooks w on w.id = d.webhook_id
+      where d.status = 'pending' and d.leased_until > statement_timestamp() group by d.webhook_id, d.tenant_id, w.slow
     ),
-    busy as (select tenant_id, sum(n)::int as n from running group by tenant_id),
+    busy as (
+      select tenant_id, sum(n)::int as n, coalesce(sum(n) filter (where slow), 0)::int as slow,
+        coalesce(sum(n - late) filter (where not slow), 0)::int as quick
+      from running group by tenant_id
+    ),
     due as (
-      select w.id, first.next_attempt_at as since, coalesce(b.n, 0) as tenant_running,
-        row_number() over (partition by w.tenant_id order by first.next_attempt_at, w.id) as turn
+      select w.id, w.slow, first.next_attempt_at as since, coalesce(b.n, 0) as tenant_running,
+        least(${perTenant} - coalesce(b.n, 0),
+          case when w.slow then ${slowPerTenant} - coalesce(b.slow, 0) else ${quickPerTenant} - coalesce(b.quick, 0) end) as places,
+        row_number() over (partition by w.tenant_id, w.slow order by first.next_attempt_at, w.id) as turn
       from waiting
       join webhooks w on w.id = waiting.webhook_id
       join tenants t on t.id = w.tenant_id and t.status <> 'suspended'
@@ -83,9 +96,10 @@ async function lockWebhooks(
       left join busy b on b.tenant_id = w.tenant_id
       where w.enabled and (w.secret is null or w.key_id = ${keyId})
         and (w.headers_key_id is null or w.headers_key_id = ${keyId})
-        and coalesce(r.n, 0) < ${perWebhook} and coalesce(b.n, 0) < ${perTenant}
+        and coalesce(r.late, 0) = 0 and coalesce(r.n, 0) < case when w.slow then 1 else ${perWebhook} end
     )
-    select w.id, due.tenant_running from due join webhooks w on w.id = due.id
+    select w.id, due.tenant_running, due.slow, due.places from due join webhooks w on w.id = due.id
+    where due.turn <= due.places
     order by due.tenant_running + due.turn, due.since, w.id
     limit ${slots}
     for no key update of w skip locked`.execute(db)
@@ -95,15 +109,16 @@ async function lockWebhooks(
 async function lease(
   db: Trx<Tables>,
   now: Date,
-  { perWebhook, perTenant, slots, leaseMs, lease }: ClaimBounds,
+  { perWebhook, slots, leaseMs, lease }: ClaimBounds,
   keyId: string,
   candidates: readonly Candidate[],
 ): Promise<readonly Row[]> {
   const claimed = await sql<Row>`
     with picked as (
-      select d.id, d.tenant_id, d.next_attempt_at, d.turn, c.tenant_running
-      from unnest(${candidates.map(each => each.id)}::text[], ${candidates.map(each => each.tenantRunning)}::int[])
-        as c (webhook_id, tenant_running)
+      select d.id, d.tenant_id, d.next_attempt_at, d.turn, c.tenant_running, c.slow, c.places
+      from unnest(${candidates.map(each => each.id)}::text[], ${candidates.map(each => each.tenantRunning)}::int[],
+          ${candidates.map(each => each.slow)}::boolean[], ${candidates.map(each => each.places)}::int[])
+        as c (webhook_id, tenant_running, slow, places)
       cross join lateral (
         select count(*)::int as n from deliveries r
         where r.webhook_id = c.webhook_id and r.status = 'pending' and r.leased_until > statement_timestamp()) running
@@ -113,14 +128,15 @@ async function lease(
           where webhook_id = c.webhook_id and status = 'pending' and next_attempt_at <= ${now}::timestamptz
             and (leased_until is null or leased_until <= statement_timestamp())
             and (key_id is null or key_id = ${keyId})
-          order by next_attempt_at, id limit greatest(${perWebhook} - running.n, 0)
+          order by next_attempt_at, id limit greatest(case when c.slow then 1 else ${perWebhook} end - running.n, 0)
           for update skip locked) free) d
     ),
     by_turns as (
-      select id, tenant_running + row_number() over (partition by tenant_id order by turn, next_attempt_at, id) as place
+      select id, tenant_running, places,
+        row_number() over (partition by tenant_id, slow order by turn, next_attempt_at, id) as turn
       from picked
     ),
-    chosen as (select id from by_turns where place <= ${perTenant} order by place, id limit ${slots})
+    chosen as (select id from by_turns where turn <= places order by tenant_running + turn, id limit ${slots})
     update deliveries d set lease = ${lease}, leased_until = statement_timestamp() + ${leaseMs}::double precision * interval '1 millisecond'
     from chosen, webhooks w
     where d.id = chosen.id and w.id = d.webhook_id

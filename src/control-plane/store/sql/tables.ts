@@ -76,6 +76,8 @@ export interface Tables {
     previousSecret: string | null
     /** Since the last delivery that arrived. */
     failedDeliveries: ColumnType<number, number | undefined, number>
+    /** The last attempt took long. */
+    slow: ColumnType<boolean, boolean | undefined, boolean>
     previousSecretUntil: Date | null
     keyId: string | null
     /** Values of `customHeaders`, sealed under the key that `headersKeyId` names. */

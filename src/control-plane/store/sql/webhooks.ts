@@ -158,6 +158,15 @@ export function webhookRepository({ db, scope, now, sealer }: SqlSession): Webho
         .where('failedDeliveries', '>', 0)
         .execute()
     },
+    async setSlow(id, slow) {
+      await db
+        .updateTable('webhooks')
+        .set({ slow })
+        .where(isRow(scope, { id }))
+        // in most cases nothing is written, and no row is locked
+        .where('slow', '!=', slow)
+        .execute()
+    },
     async overPlainHttp(limit) {
       const rows = await mine()
         .where('enabled', '=', true)
