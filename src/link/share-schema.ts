@@ -79,6 +79,8 @@ const subscriptionShare = z.object({
   apiId: text,
   /** API ids of a product: its APIs. Absent: `apiId` alone. */
   apiIds: texts.optional(),
+  /** Absent: it is to the API `apiId`. */
+  productId: text.optional(),
   /** The consumer. */
   application: text,
   /** Name of the tenant of the application, where the API is shared with it; it calls with keys only. Absent: the owner of the API. */

@@ -47,6 +47,7 @@ export function tenantShares(rows: ShareRows, tools: (apiId: string) => readonly
       subscriptions: live.map(subscription => ({
         id: subscription.id,
         ...apisOpenedBy(subscription, apisOf),
+        ...(subscription.productId === null ? {} : { productId: subscription.productId }),
         application: subscription.application,
         ...subscriber(subscription),
         plan: subscription.plan,

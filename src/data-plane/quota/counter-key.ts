@@ -13,14 +13,15 @@ const DIGEST_CHARACTERS = 32
 export interface CounterParts {
   readonly tenant: string
   readonly consumer: string
-  readonly subscriptionId: string | undefined
+  /** API or product. */
+  readonly target: string | undefined
 }
 
-/** One counter per tenant and consumer (or user), and per subscription where one applies (docs/reference/http.md, Quotas per consumer). */
-export function counterKey(tenant: string, consumer: string, subscriptionId?: string): string {
+/** One counter per tenant and consumer (or user), and per API or product where a subscription to it applies (docs/reference/http.md, Quotas per consumer). */
+export function counterKey(tenant: string, consumer: string, target?: string): string {
   // a client may be named by the address of its document
   const parts = [escapePart(tenant), escapePart(consumer)]
-  if (subscriptionId !== undefined) parts.push(subscriptionId)
+  if (target !== undefined) parts.push(target)
   const isLong = !fits(parts.join('/'))
   return parts
     .map(part =>
@@ -31,8 +32,8 @@ export function counterKey(tenant: string, consumer: string, subscriptionId?: st
 
 /** As the key has them: with `%2F` for a slash, and a digest for a part that was too long. */
 export function partsOf(key: string): CounterParts {
-  const [tenant = '', consumer = key, subscriptionId] = key.split('/')
-  return { tenant, consumer, subscriptionId }
+  const [tenant = '', consumer = key, target] = key.split('/')
+  return { tenant, consumer, target }
 }
 
 /** True for a part that `counterKey` may write for this name. */

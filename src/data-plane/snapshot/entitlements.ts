@@ -24,6 +24,8 @@ interface TenantEntitlements {
   readonly byId: ReadonlyMap<string, Subscribed>
   /** Key: API id and application. */
   readonly byApplication: ReadonlyMap<string, Subscribed>
+  /** Key: counter and application. */
+  readonly byCounter: ReadonlyMap<string, Subscribed>
   /** For subscriptions that are not served, by id, and by API id and application. */
   readonly faults: ReadonlyMap<string, SubscriptionFault>
   readonly consumers: ReadonlyMap<string, Entitlement>
@@ -31,6 +33,12 @@ interface TenantEntitlements {
 }
 
 const applicationKey = (apiId: string, application: string): string => `${apiId}\n${application}`
+
+/** An application of another tenant may have the name of one of this tenant. */
+function counterOf({ apiId, productId, subscriber }: SubscriptionShare): string {
+  const target = productId ?? apiId
+  return subscriber === undefined ? target : `${target}@${subscriber}`
+}
 
 /** Caches what follows from each tenant while the plans stay the same. */
 export class EntitlementIndexer {
@@ -116,9 +124,9 @@ function entitlements(
       if (named !== undefined) choices.push({ source: 'plans_file', plan: slugOf(named) })
       return [...choices, { source: 'default', plan: null }]
     },
-    countedEntitlement(tenant, consumer, subscriptionId) {
+    countedEntitlement(tenant, consumer, counter) {
       const known = tenants.get(tenant)
-      if (subscriptionId !== undefined) return known?.byId.get(subscriptionId)?.entitlement
+      if (counter !== undefined) return known?.byCounter.get(applicationKey(counter, consumer))?.entitlement
       return (
         known?.consumers.get(consumer) ?? own.get(consumer) ?? (ruled.length === 0 ? withoutPlan : undefined)
       )
@@ -163,6 +171,7 @@ function* ofTenant(
   const own = new Map([...plans, ...tenant.plans.map(plan => [plan.slug, plan] as const)])
   const byId = new Map<string, Subscribed>()
   const byApplication = new Map<string, Subscribed>()
+  const byCounter = new Map<string, Subscribed>()
   const direct: SubscriptionShare[] = []
   const add = ({ application }: SubscriptionShare, entry: Subscribed) => {
     for (const apiId of entry.apiIds) byApplication.set(applicationKey(apiId, application), entry)
@@ -170,6 +179,7 @@ function* ofTenant(
   yield* visitSteps(tenant.subscriptions, subscription => {
     const entry = subscribedTo(subscription, own)
     byId.set(subscription.id, entry)
+    byCounter.set(applicationKey(entry.entitlement.counter!, subscription.application), entry)
     // applications of other tenants call with keys: a token of this tenant with the same name is not one of them
     if (subscription.subscriber !== undefined) return
     if (subscription.apiIds === undefined) direct.push(subscription)
@@ -190,7 +200,7 @@ function* ofTenant(
     if (found !== undefined) consumers.set(subject, entitlementOfPlan(found))
     if (isBlocked) blocked.add(subject)
   })
-  return { byId, byApplication, faults, consumers, blocked }
+  return { byId, byApplication, byCounter, faults, consumers, blocked }
 }
 
 function subscribedTo(subscription: SubscriptionShare, plans: ReadonlyMap<string, Plan>): Subscribed {
@@ -202,6 +212,7 @@ function subscribedTo(subscription: SubscriptionShare, plans: ReadonlyMap<string
       plan,
       limits,
       subscriptionId: subscription.id,
+      counter: counterOf(subscription),
       endsAtMs: subscription.expiresAtMs ?? Number.POSITIVE_INFINITY,
     }),
   }

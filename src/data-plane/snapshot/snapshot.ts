@@ -105,8 +105,9 @@ export interface ToolListing {
 export interface Entitlement {
   readonly limits: PlanLimits
   readonly plan: Plan | undefined
-  /** Counters are kept per consumer, and per subscription where one applies. */
   readonly subscriptionId: string | undefined
+  /** Counters are kept per consumer, and where a subscription applies per API or product that it is to: a new one continues those of the one before. */
+  readonly counter?: string | undefined
   /** When the subscription ends, unix ms; absent: it does not, or there is none. */
   readonly endsAtMs?: number | undefined
   /** Counters are kept per user in place of the consumer. */
@@ -221,7 +222,7 @@ export interface Snapshot {
   countedEntitlement(
     tenant: string,
     consumer: string,
-    subscriptionId: string | undefined,
+    counter: string | undefined,
   ): Entitlement | undefined
   /** True for a tenant of the control plane whose calls are refused. */
   isSuspended(tenant: string | undefined): boolean

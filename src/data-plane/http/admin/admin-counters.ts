@@ -29,19 +29,17 @@ export function counterOf(
   snapshot: Snapshot,
   consumer: string | undefined,
 ): Counter {
-  const { tenant: part, subscriptionId } = partsOf(row.key)
+  const { tenant: part, target } = partsOf(row.key)
   const tenant = nameOfPart(part)
-  const isKnown = tenant !== undefined && (consumer !== undefined || subscriptionId !== undefined)
-  const entitlement = isKnown
-    ? snapshot.countedEntitlement(tenant, consumer ?? '', subscriptionId)
-    : undefined
+  const isKnown = tenant !== undefined && consumer !== undefined
+  const entitlement = isKnown ? snapshot.countedEntitlement(tenant, consumer, target) : undefined
   const { perSecond, perMinute, perDay, perMonth, burst } = entitlement?.limits ?? {}
   const toWindow = (count: number, limit = 0): CountedWindow => ({ count, limit: limit > 0 ? limit : null })
   const ifLimited = (count: number, limit = 0): CountedWindow | null =>
     limit > 0 || entitlement === undefined ? toWindow(count, limit) : null
   return {
     tenant: tenant ?? part,
-    subscription_id: subscriptionId ?? null,
+    subscription_id: entitlement?.subscriptionId ?? null,
     plan: entitlement?.plan?.slug ?? null,
     limits_known: entitlement !== undefined,
     second: ifLimited(use.second, perSecond),

@@ -23,7 +23,7 @@ export function consumes(exchange: Exchange): boolean {
 /** The counter of a caller. */
 export function quotaKeyOf(principal: Principal, entitlement: Entitlement): string {
   const name = countedName(principal, entitlement)
-  return counterKey(principal.tenant ?? '', name, entitlement.subscriptionId)
+  return counterKey(principal.tenant ?? '', name, entitlement.counter)
 }
 
 /** @param clientNetwork of the client that sent a request, through the trusted proxies or directly */
@@ -39,7 +39,7 @@ export function takeQuota(quota: Quota, clientNetwork: (peer: Peer) => string): 
 
   function consumerKey(principal: Principal, entitlement: Entitlement): QuotaKey {
     const keys = keysOf(principal)
-    const name = entitlement.per ?? entitlement.subscriptionId ?? ''
+    const name = entitlement.per ?? entitlement.counter ?? ''
     const known = keys.get(name)
     if (known !== undefined) return known
     const key = quota.key(quotaKeyOf(principal, entitlement))

@@ -24,7 +24,7 @@ describe('a name', () => {
     expect(partsOf(counterKey('a/b', 'c', ID))).toEqual({
       tenant: 'a%2Fb',
       consumer: 'c',
-      subscriptionId: ID,
+      target: ID,
     })
     // the last one that fits, in characters and in bytes
     expect(counterKey('t', 'x'.repeat(125))).toBe(`t/${'x'.repeat(125)}`)
