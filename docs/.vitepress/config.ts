@@ -97,6 +97,7 @@ export default defineConfig({
           page('Control plane', '/docs/reference/control-plane'),
           page('Fields of resources', '/docs/reference/resources'),
           page('Events', '/docs/reference/events'),
+          page('Fairness', '/docs/reference/fairness'),
           page('Policy input', '/docs/reference/policy-input'),
           page('Glossary', '/docs/glossary'),
           page('Changes', '/CHANGELOG'),

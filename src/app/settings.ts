@@ -195,6 +195,8 @@ function readAll(read: Reader) {
     /** Response timeout of a client, for a response that is held whole. */
     responseTimeoutMs: read.durationMs('RESPONSE_TIMEOUT', '60s'),
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
+    /** For which a call may wait for a connection to its backend. */
+    upstreamQueueMs: read.durationMs('UPSTREAM_QUEUE_TIMEOUT', '5s'),
   } as const
 }
 

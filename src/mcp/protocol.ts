@@ -1,6 +1,7 @@
 /** Addresses, request options and outcomes of MCP on the side of the client. */
 import type { Cancellation } from '../base/cancellation.ts'
 import type { EgressFailure } from '../net/egress/egress.ts'
+import type { Party } from '../base/fair-shares.ts'
 import type { ByteBudget } from '../net/held-bytes.ts'
 
 export type Dict = { readonly [name: string]: unknown }
@@ -67,6 +68,8 @@ export interface RequestOptions {
   readonly maxResponseBytes: number
   /** As of `EgressRequest`. */
   readonly budget?: ByteBudget | undefined
+  /** As of `EgressRequest`. */
+  readonly party?: Party | undefined
   /** The request ends with the connection, not with a response: it takes no connection of calls. */
   readonly isLasting?: boolean
   /** For parsing one message, nanoseconds; 10 ms. */

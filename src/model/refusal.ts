@@ -42,6 +42,11 @@ export const REFUSALS = {
     METHOD_NOT_FOUND,
   ),
   overloaded: row(503, 'overloaded', 'Too many requests are in flight. Try again.'),
+  share_exceeded: row(
+    503,
+    'overloaded',
+    'As many requests of your tenant or client are in flight as their share of MAX_IN_FLIGHT allows. Try again.',
+  ),
   memory_limit: row(
     503,
     'overloaded',
@@ -165,6 +170,12 @@ export const REFUSALS = {
     503,
     'backend_unreachable',
     'The backend failed several times in a row, so the gateway does not call it for a while. Retry later.',
+    INTERNAL_ERROR,
+  ),
+  upstream_busy: row(
+    503,
+    'upstream_busy',
+    'As many calls to the backend as may run or wait do so already. The backend was not called. Retry later.',
     INTERNAL_ERROR,
   ),
   backend_timeout: row(504, 'backend_timeout', 'The backend did not respond in time.', INTERNAL_ERROR),

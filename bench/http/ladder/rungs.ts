@@ -22,7 +22,7 @@ import type { UpstreamTransport } from '../../../src/model/upstream-transport.ts
 import { socketPathOf } from '../../../src/model/upstream-url.ts'
 import { createEgress } from '../../../src/net/egress/client.ts'
 import { BackendTokens } from '../../../src/net/egress/oauth/backend-tokens.ts'
-import { HeldBytes } from '../../../src/net/held-bytes.ts'
+import { heldBytes } from '../../../src/net/held-bytes.ts'
 import { clientAddresses } from '../../../src/net/server/client-address.ts'
 import type { HttpHandler } from '../../../src/net/server/listener.ts'
 import { SILENT } from '../../../src/telemetry/log.ts'
@@ -81,7 +81,7 @@ function listenerRung(trip: ReturnType<typeof rawPool>): HttpHandler {
     )
 }
 
-const HELD_BYTES = new HeldBytes(2 ** 30)
+const HELD_BYTES = heldBytes(2 ** 30)
 
 function envelopeRung(trip: ReturnType<typeof rawPool>): HttpHandler {
   const cors = corsOf()

@@ -87,6 +87,7 @@ export function createContext(
     ...reachOf(settings),
     unixSockets: true,
     ownHttp1: settings.fastPath,
+    maxWaitMs: settings.upstreamQueueMs,
   })
   closers.add('egress', () => upstreamEgress.close())
   if (ownsThread) closers.add('timer that releases startup memory', releaseStartMemory())

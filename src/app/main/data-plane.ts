@@ -27,7 +27,7 @@ import { listTools } from '../../data-plane/stages/5-invoke/list-tools.ts'
 import type { UsageDelta } from '../../data-plane/stages/6-settle/count-usage.ts'
 import { prepareTool } from '../../data-plane/tool-request/prepare-tool.ts'
 import { createApiKeyVerifier } from '../../identity/api-keys.ts'
-import { HeldBytes } from '../../net/held-bytes.ts'
+import { heldBytes as shareBytes } from '../../net/held-bytes.ts'
 import { MAX_REQUEST_BODY_BYTES } from './app-context.ts'
 import { openUserTokens } from './connections.ts'
 import { loadStages } from './data-plane/deployment-stages.ts'
@@ -112,7 +112,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const syncPolicy = plane.policyOwner?.sync
   const fault = (): string | undefined => snapshot.lastFault ?? context.conditions.summary
   const { kernel } = createKernel()
-  const heldBytes = new HeldBytes(context.settings.heldBytesMax, plane.heldBytes, plane.thread)
+  const heldBytes = shareBytes(context.settings.heldBytesMax, plane.heldBytes, plane.thread)
   const limits = openAttemptLimits(context, kernel)
   const listingOf = callerListing(listTools())
   const check = accessCheck({ requireSubscription: requireSubscription(), authorize: authorize(), listingOf })

@@ -7,7 +7,7 @@ import type { Reader } from './reader.ts'
 const MIB = 1024 * 1024
 /** What a process needs beside bodies and responses. */
 const BASE_BYTES = 256 * MIB
-/** For one response: as many times as `HeldBytes` counts it, so that the longest one always fits. */
+/** For one response: as many times as `Hold` counts it, so that the longest one always fits. */
 const MIN_RESPONSES = 4
 
 /** Bytes; the smallest of the limits of cgroup, resource limits (`RLIMIT_DATA`, `RLIMIT_AS`) and machine. */

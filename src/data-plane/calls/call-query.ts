@@ -70,6 +70,7 @@ const FAILURES: ReadonlySet<string> = new Set([
   'tool_execution_failed',
   'backend_unreachable',
   'upstream_unavailable',
+  'upstream_busy',
   'backend_timeout',
   'cancelled',
   'internal_error',

@@ -1,9 +1,10 @@
 /** One HTTP request at the gateway: ids, credentials, trace and response. */
 
 import { writeJson } from '../../base/json/exact-number.ts'
+import type { FairShares, Party } from '../../base/fair-shares.ts'
 import { randomHex } from '../../base/random-ids.ts'
 import { isRequestId } from '../../base/request-id.ts'
-import { type ByteBudget, type HeldBytes, Hold } from '../../net/held-bytes.ts'
+import { type ByteBudget, Hold } from '../../net/held-bytes.ts'
 import { put, scratchHeaders } from '../../net/joined-headers.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../net/server/listener.ts'
 import { byteLengthOf, type Pieces, writePieces } from '../../net/server/pieces.ts'
@@ -38,7 +39,7 @@ export class Call implements ByteBudget, Credentials {
   /** For what is called: sent with every response, refusals included. */
   notices: readonly string[] = NO_HEADERS
   #traceTexts: TraceTexts | undefined
-  readonly #heldBytes: HeldBytes
+  readonly #heldBytes: FairShares
   /** For the body. */
   #hold: Hold | undefined
 
@@ -47,7 +48,7 @@ export class Call implements ByteBudget, Credentials {
     response: HttpResponse,
     corsHeaders: readonly string[],
     nowMs: number,
-    heldBytes: HeldBytes,
+    heldBytes: FairShares,
   ) {
     this.#heldBytes = heldBytes
     this.request = request
@@ -75,8 +76,8 @@ export class Call implements ByteBudget, Credentials {
   }
 
   /** For bytes that are kept until the response has left. */
-  hold(owner: string): Hold {
-    return new Hold(this.#heldBytes, owner, this.response)
+  hold(party: Party): Hold {
+    return new Hold(this.#heldBytes, party, this.response)
   }
 
   /** Asks for bytes of the body: those of callers who are not known yet count together. */
@@ -84,7 +85,8 @@ export class Call implements ByteBudget, Credentials {
     if (this.#hold === undefined) {
       const { verified } = this
       const isKnown = verified !== undefined && 'kind' in verified && verified.kind !== 'refusal'
-      this.#hold = this.hold((isKnown ? verified.tenant : undefined) ?? '')
+      const { tenant = '', consumer = '' } = isKnown ? verified : {}
+      this.#hold = this.hold({ owner: tenant, part: consumer })
     }
     return this.#hold.take(bytes)
   }

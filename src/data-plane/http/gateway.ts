@@ -10,13 +10,13 @@ import {
 } from '../../base/and-then.ts'
 import { NOT_WATCHED, type Watched } from '../../base/async/deadlines.ts'
 import type { Cancellation } from '../../base/cancellation.ts'
+import type { FairShares } from '../../base/fair-shares.ts'
 import { Later, type Reader } from '../../base/later.ts'
 import type { McpSessions } from '../../mcp/client/sessions.ts'
 import type { Presentation } from '../../model/presentation.ts'
 import type { Principal } from '../../model/principal.ts'
 import { rateLimitHeaders } from '../../model/rate-limit-headers.ts'
 import type { Refusal } from '../../model/refusal.ts'
-import type { HeldBytes } from '../../net/held-bytes.ts'
 import type { Pages } from '../../net/server/pages.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Pipeline } from '../pipeline/compose.ts'
@@ -63,7 +63,7 @@ export interface GatewayParts {
   readonly presentation: Presentation
   readonly maxBodyBytes: number
   /** Held bytes of this thread. */
-  readonly heldBytes: HeldBytes
+  readonly heldBytes: FairShares
   /** For the texts of one tool result, for MCP clients; a tool may have another. */
   readonly maxResultBytes: number
   readonly taskLimits: TaskLimits

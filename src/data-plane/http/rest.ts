@@ -103,7 +103,7 @@ export class RestTools {
     if (!isLongJson(body)) return call.respond(status, body, headers)
     void writeLongJson(body).then(pieces => {
       // what a backend sent was asked for when it arrived
-      if (exchange.cacheHit && !call.hold(exchange.tenant ?? '').take(lengthOf(pieces)))
+      if (exchange.cacheHit && !call.hold(exchange.party).take(lengthOf(pieces)))
         return this.refuse(call, OVER_BUDGET)
       return call.respondInPieces(status, pieces, headers)
     })

@@ -1,6 +1,7 @@
 /** State of one call in the pipeline: its request, the findings of the stages, its outcome. */
 
 import { Cancellation } from '../../base/cancellation.ts'
+import type { Party, Share } from '../../base/fair-shares.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import type { ByteBudget, Hold } from '../../net/held-bytes.ts'
@@ -23,7 +24,7 @@ export interface ExchangeInit {
   /** `tracestate` and `baggage` as a flat list of valid headers; read by the stages that call a backend. */
   readonly propagation?: { readonly traceHeaders: readonly string[] }
   /** Accounts for the bytes that the exchange makes the gateway hold; absent: nothing does. */
-  readonly holder?: { hold(owner: string): Hold }
+  readonly holder?: { hold(party: Party): Hold }
   readonly access: 'rest' | 'jsonrpc' | 'proxy' | 'admin'
   readonly snapshot: Snapshot
   readonly operation: Operation
@@ -57,6 +58,8 @@ export class Exchange {
   principal: Principal | undefined = undefined
   /** Tenant the call acts in: the principal's, or what a cpi-admin named in X-Tenant-ID. Written by `authenticate`. */
   tenant: string | undefined = undefined
+  /** Of the places in flight. Written by `share-places`, and released by `leave-bounds`. */
+  place: Share | undefined = undefined
   /** Written by `resolve-tool`. */
   tool: CompiledTool | undefined = undefined
   /** Written by the first stage that needs it (`entitlementOf`). */
@@ -119,10 +122,15 @@ export class Exchange {
     return this.#durationMs
   }
 
-  /** For bytes that are kept until the exchange is over and its response has left; they count for its tenant. Not after `releaseBytes`. */
+  /** For whom it takes what all calls share: its tenant, and there its consumer. */
+  get party(): Party {
+    return this.place ?? { owner: this.tenant ?? '', part: this.principal?.consumer ?? '' }
+  }
+
+  /** For bytes that are kept until the exchange is over and its response has left; they count for its party. Not after `releaseBytes`. */
   get budget(): ByteBudget | undefined {
     // a response may leave before the exchange is over: that of a task, or on another stream
-    this.#hold ??= this.#holder?.hold(this.tenant ?? '').retain()
+    this.#hold ??= this.#holder?.hold(this.party).retain()
     return this.#hold
   }
 

@@ -214,6 +214,7 @@ class Proxied implements ProxiedCall<Exchange> {
       headers: forwardedHeaders(this.#call, api, this.#forwarding, exchange.backendSpanId!),
       timeoutMs: api.traffic?.timeoutMs ?? TIMEOUT_MS,
       cancellation: exchange.cancellation,
+      party: exchange.party,
       transport: api.traffic?.connections ?? undefined,
       unread: () => body === undefined || body.unread,
       ...(body === undefined ? undefined : { body: this.#bounded ?? body }),

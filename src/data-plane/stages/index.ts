@@ -83,6 +83,7 @@ export function stages(parts: StageParts): readonly Stage[] {
     // 2 identify
     authenticate(parts.tokens, parts.apiKeys), // before any lookup: an unknown caller must not learn which tools exist
     bindSession(), // needs the principal; a session of another caller is reported as not found
+    parts.admission.share, // needs tenant and consumer; before everything that one of them could have the others wait for
     resolveTool(), // needs the tenant, on which the meaning of a tool name depends
     refuseGoneApi(), // before the subscription: a caller without one, too, reads that the API has ended
     requireSubscription(), // needs the API of the tool; before quota, so that refused calls use none

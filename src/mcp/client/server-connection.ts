@@ -143,6 +143,7 @@ export class McpConnection {
       deadlineMs,
       maxResponseBytes: options.maxResponseBytes,
       budget: options.budget,
+      party: options.party,
       maxParseNs: options.maxParseNs,
       shortTexts: options.shortTexts,
       cancellation: options.cancellation,

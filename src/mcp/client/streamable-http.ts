@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { continueWith, type MaybePending, type Pending } from '../../base/and-then.ts'
 import { within } from '../../base/async/within.ts'
 import { Cancellation } from '../../base/cancellation.ts'
+import type { Party } from '../../base/fair-shares.ts'
 import { shownAddress } from '../../base/shown-address.ts'
 import type { Egress, EgressFailure, EgressStreamResponse } from '../../net/egress/egress.ts'
 import { serverEvents } from '../../net/egress/server-events.ts'
@@ -200,9 +201,9 @@ export class StreamableHttp implements Wire {
 
   /** Collects the response of a server that responds with JSON. */
   #call(request: WireRequest): Pending<WholeOrStream> {
-    const { text, headers, deadlineMs, cancellation, maxResponseBytes, budget, isLasting } = request
+    const { text, headers, deadlineMs, cancellation, maxResponseBytes, budget, party, isLasting } = request
     if (!this.#respondsJson || isLasting === true)
-      return this.#post(text, headers, deadlineMs, cancellation, isLasting)
+      return this.#post(text, headers, deadlineMs, cancellation, isLasting, party)
     return requestWhole(this.#egress, {
       method: 'POST',
       url: this.#address.url,
@@ -211,6 +212,7 @@ export class StreamableHttp implements Wire {
       timeoutMs: Math.max(1, deadlineMs - performance.now()),
       maxResponseBytes,
       budget,
+      party,
       cancellation,
     })
   }
@@ -221,6 +223,7 @@ export class StreamableHttp implements Wire {
     deadlineMs: number,
     cancellation: Cancellation | undefined,
     isLasting = false,
+    party?: Party,
   ): Promise<EgressStreamResponse | EgressFailure> {
     const headers = this.#headers(own, POST_HEADERS)
     const timeoutMs = Math.max(1, deadlineMs - performance.now())
@@ -231,6 +234,7 @@ export class StreamableHttp implements Wire {
       body,
       timeoutMs,
       cancellation,
+      party,
       isLasting,
     })
   }

@@ -29,7 +29,7 @@ export function requestWhole(
     whole.resolve({ kind: 'response', status, headers, body: stream })
   }
   const onChunk = (chunk: Uint8Array): void => stream?.push(chunk)
-  const { method, url, headers, body, timeoutMs, maxResponseBytes, budget, cancellation } = request
+  const { method, url, headers, body, timeoutMs, maxResponseBytes, budget, party, cancellation } = request
   // each member by name: copying the rest of an object takes as long as sending the request
   const sent = {
     method,
@@ -39,6 +39,7 @@ export function requestWhole(
     timeoutMs,
     maxResponseBytes,
     budget,
+    party,
     cancellation,
     onHead,
     onChunk,

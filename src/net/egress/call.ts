@@ -1,11 +1,19 @@
 /** The common base of collected and streamed outgoing calls: their timeout, cancellation, failure and result. */
 import { Deadlines, NOT_WATCHED, type Watched } from '../../base/async/deadlines.ts'
 import type { Cancelable, Cancellation } from '../../base/cancellation.ts'
+import type { Share } from '../../base/fair-shares.ts'
 import { Later } from '../../base/later.ts'
 import type { EgressFailure } from './egress.ts'
 import { failure, failureOf } from './failure.ts'
 import type { Abort, ResponseHandler } from './http1/response-handler.ts'
-import type { OriginPool } from './origin-pools.ts'
+import type { OriginPool, PooledCall, WaitingCall } from './origin-pool.ts'
+
+/** Where a call runs or waits. */
+export interface Admitted {
+  readonly pool: OriginPool
+  /** Of the calls that run; undefined: it has to wait. */
+  readonly share: Share | undefined
+}
 
 export interface CallInit {
   readonly timeoutMs: number
@@ -43,8 +51,14 @@ function sharedTimer(timeoutMs: number): Deadlines<Limited> | undefined {
  */
 export abstract class Call<R>
   extends Later<R | EgressFailure>
-  implements Cancelable, Watched, Pick<ResponseHandler, 'over' | 'onConnect' | 'onError'>
+  implements
+    Cancelable,
+    Watched,
+    Pick<PooledCall, 'share' | 'waiting' | 'endWait'>,
+    Pick<ResponseHandler, 'over' | 'onConnect' | 'onError'>
 {
+  share: Share | undefined
+  waiting: WaitingCall | undefined
   watchedSinceMs: number = NOT_WATCHED
   previous: Watched | undefined
   next: Watched | undefined
@@ -59,11 +73,12 @@ export abstract class Call<R>
   readonly #timer: NodeJS.Timeout | undefined
   readonly #cancellation: Cancellation | undefined
 
-  constructor(origin: string, pool: OriginPool, { timeoutMs, cancellation }: CallInit) {
+  constructor(origin: string, { pool, share }: Admitted, { timeoutMs, cancellation }: CallInit) {
     super()
     this.origin = origin
     this.#timeoutMs = timeoutMs
     this.#pool = pool
+    this.share = share
     this.#deadlines = sharedTimer(timeoutMs)
     if (this.#deadlines === undefined)
       this.#timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS), this)
@@ -88,7 +103,7 @@ export abstract class Call<R>
     if (this.#deadlines === undefined) clearTimeout(this.#timer)
     else this.#deadlines.unwatch(this)
     this.#cancellation?.remove(this)
-    this.#pool.inFlight--
+    this.#pool.end(this)
   }
 
   /** Ends the exchange and closes its connection at once. */
@@ -104,7 +119,15 @@ export abstract class Call<R>
   /** Called once when the exchange fails, also after the head was handed out. */
   protected abstract onFailed(why: EgressFailure): void
 
+  endWait(): void {
+    this.fail({
+      ...failure('unreachable', `${this.origin} was not called: no connection to it became free in time`, false),
+      saturated: true,
+    })
+  }
+
   timedOut(): void {
+    if (this.waiting !== undefined) return this.endWait()
     const ms = Math.round(this.#timeoutMs)
     this.fail(failure('timeout', `${this.origin} did not respond completely within ${ms} ms`, this.sent))
   }

@@ -6,6 +6,7 @@ import type { ClientTls } from '../tls/client-tls.ts'
 import type { KnownPeer } from '../tls/known-peer.ts'
 import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
 import { BodyStream } from './body-stream.ts'
+import type { Party, Share } from '../../base/fair-shares.ts'
 import { Call } from './call.ts'
 import { CollectingCall } from './collect.ts'
 import { guardedConnector, guardedSockets, type ResolveHost, resolveWithSystem } from './connector.ts'
@@ -13,7 +14,8 @@ import type { Egress, EgressFailure, EgressHeaders, EgressRequest, EgressStreamR
 import { failure, StreamFailure } from './failure.ts'
 import { toHeaders } from './headers.ts'
 import { OriginClient } from './origin-client.ts'
-import { type OriginPool, OriginPools, type PoolLimits, type PoolRefusal } from './origin-pools.ts'
+import type { OriginPool } from './origin-pool.ts'
+import { OriginPools, type PoolLimits, runningOf } from './origin-pools.ts'
 import { type Target, TargetParser } from './target.ts'
 import { unixConnector, unixSockets } from './unix-connector.ts'
 
@@ -34,6 +36,7 @@ const DEFAULT_LIMITS: PoolLimits = {
   maxOrigins: 256,
   maxConnectionsPerOrigin: 128,
   maxWaitingPerOrigin: 1024,
+  maxWaitMs: 5000,
   maxStreamsPerOrigin: 1024,
   keepAliveTimeoutMs: 4000,
 }
@@ -84,19 +87,33 @@ export function createEgress(options: EgressOptions): Egress {
       connectHttp2: isHttp2 ? connectHttp2 : undefined,
     })
   }
-  const calls = new OriginPools(limits, (origin, transport) =>
-    openClient(origin, transport, limits.maxConnectionsPerOrigin),
+  const {
+    maxOrigins,
+    maxStreamsPerOrigin,
+    maxConnectionsPerOrigin: ofParty,
+    maxWaitingPerOrigin: maxWaiting,
+    maxWaitMs,
+  } = limits
+  const calls = new OriginPools(
+    maxOrigins,
+    isHttp2 =>
+      isHttp2
+        ? // a connection carries as many as its peer allows
+          { maxRunning: ofParty + maxWaiting, maxWaiting: 0, maxWaitMs }
+        : { maxRunning: runningOf(ofParty), maxWaiting, maxWaitMs },
+    (origin, transport) =>
+      openClient(origin, transport, transport?.http2 === true ? ofParty : runningOf(ofParty)),
   )
-  const { maxOrigins, maxStreamsPerOrigin } = limits
   const streams = new OriginPools(
-    { maxOrigins, maxConnectionsPerOrigin: maxStreamsPerOrigin, maxWaitingPerOrigin: 0 },
+    maxOrigins,
+    () => ({ maxRunning: maxStreamsPerOrigin, maxWaiting: 0, maxWaitMs }),
     (origin, transport) => openClient(origin, transport, maxStreamsPerOrigin),
   )
   const targets = new TargetParser(options.unixSockets === true)
   let closed = false
 
   function admit(
-    { url, cancellation }: Pick<EgressRequest, 'url' | 'cancellation'>,
+    { url, cancellation, party = GATEWAY }: Pick<EgressRequest, 'url' | 'cancellation' | 'party'>,
     transport: UpstreamTransport | undefined,
     isLasting: boolean,
   ): Admitted | EgressFailure {
@@ -105,38 +122,37 @@ export function createEgress(options: EgressOptions): Egress {
     if (cancellation?.cancelled === true)
       return failure('cancelled', `the call to ${target.origin} was cancelled`, false)
     if (closed) return failure('unreachable', 'the gateway is shutting down', false)
-    const pool = (isLasting ? streams : calls).take(target.origin, transport)
-    if (typeof pool === 'string') return toRefusal(target.origin, pool, isLasting)
-    return { target, pool }
-  }
-
-  function toRefusal(origin: string, why: PoolRefusal, isLasting: boolean): EgressFailure {
-    const others = `${origin} was not called: all ${maxOrigins} connection pools are in use for other backends`
-    const own = isLasting
-      ? `${origin} was not called: the limit of ${maxStreamsPerOrigin} open streams to it is reached`
-      : `${origin} was not called: too many calls to it wait for a connection`
-    return { ...failure('unreachable', why === 'others_busy' ? others : own, false), saturated: true }
+    const pool = (isLasting ? streams : calls).of(target.origin, transport)
+    if (pool === undefined)
+      return saturation(target.origin, `all ${maxOrigins} connection pools are in use for other backends`)
+    const share = pool.run(party)
+    const place = share === undefined ? pool.wait(party) : undefined
+    if (share !== undefined || place !== undefined) return { target, pool, share, place }
+    const reason = isLasting
+      ? `the limit of ${maxStreamsPerOrigin} open streams to it is reached`
+      : 'too many calls to it wait for a connection'
+    return saturation(target.origin, reason)
   }
 
   return {
     request(request) {
       const admitted = admit(request, request.transport, false)
       if ('kind' in admitted) return Promise.resolve(admitted)
-      const { target, pool } = admitted
-      const call = new CollectingCall(target.origin, pool, request)
+      const { target, pool, place } = admitted
+      const call = new CollectingCall(target.origin, admitted, request)
       const { method, headers, body = null } = request
       const headersOfCall = askForIdentity(headers, request.headersOfCall)
-      pool.client.dispatch({ path: target.path, method, headers, headersOfCall, body }, call)
+      pool.carry({ path: target.path, method, headers, headersOfCall, body }, call, place)
       return call
     },
 
     stream(request) {
       const admitted = admit(request, request.transport, request.isLasting === true)
       if ('kind' in admitted) return Promise.resolve(admitted)
-      const { target, pool } = admitted
-      const call = new StreamingCall(target.origin, pool, request)
+      const { target, pool, place } = admitted
+      const call = new StreamingCall(target.origin, admitted, request)
       const { method, headers, body = null } = request
-      pool.client.dispatch({ path: target.path, method, headers, headersOfCall: NO_HEADERS, body }, call)
+      pool.carry({ path: target.path, method, headers, headersOfCall: NO_HEADERS, body }, call, place)
       return Promise.resolve(call)
     },
 
@@ -150,6 +166,17 @@ export function createEgress(options: EgressOptions): Egress {
 interface Admitted {
   readonly target: Target
   readonly pool: OriginPool
+  readonly share: Share | undefined
+  /** In the queue. */
+  readonly place: Share | undefined
+}
+
+/** Requests of no caller: polls, health checks, tokens. */
+const GATEWAY: Party = { owner: '', part: '' }
+
+/** The request is not sent. */
+function saturation(origin: string, reason: string): EgressFailure {
+  return { ...failure('unreachable', `${origin} was not called: ${reason}`, false), saturated: true }
 }
 
 const IDENTITY: readonly string[] = ['accept-encoding', 'identity']

@@ -3,12 +3,11 @@
 import { createBrotliDecompress, createUnzip } from 'node:zlib'
 import { mayGrow } from '../held-bytes.ts'
 import { BodyParts } from './body-parts.ts'
-import { Call } from './call.ts'
+import { type Admitted, Call } from './call.ts'
 import type { EgressFailure, EgressHeaders, EgressRequest, EgressResponse } from './egress.ts'
 import { failure } from './failure.ts'
 import { DecodedHeaders, ReceivedHeaders, toHeaders } from './headers.ts'
 import { ResponseHead } from './http1/response-head.ts'
-import type { OriginPool } from './origin-pools.ts'
 
 export class CollectingCall extends Call<EgressResponse> {
   readonly #request: EgressRequest
@@ -25,8 +24,8 @@ export class CollectingCall extends Call<EgressResponse> {
   #grantedBytes = 0
   #decoder: Decoder | undefined
 
-  constructor(origin: string, pool: OriginPool, request: EgressRequest) {
-    super(origin, pool, request)
+  constructor(origin: string, admitted: Admitted, request: EgressRequest) {
+    super(origin, admitted, request)
     this.#request = request
   }
 

@@ -2,6 +2,7 @@
 
 import type { Pending } from '../../base/and-then.ts'
 import type { Cancellation } from '../../base/cancellation.ts'
+import type { Party } from '../../base/fair-shares.ts'
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { ByteBudget } from '../held-bytes.ts'
 
@@ -21,6 +22,8 @@ export interface EgressRequest {
   /** Asked for a long response, which must not be kept otherwise: a failure `over_budget`. */
   readonly budget?: ByteBudget | undefined
   readonly cancellation?: Cancellation | undefined
+  /** For whom it takes a connection, of which each party of an origin has a share. Absent: for the gateway itself. */
+  readonly party?: Party | undefined
   /** Absent: one HTTP/1.1 request in flight on each connection. */
   readonly transport?: UpstreamTransport | undefined
   /** Sees each piece as it arrives (streaming backends); the whole body is still collected. `onHead` is called first. */
@@ -61,7 +64,7 @@ export interface EgressFailure {
   /** For logs and operators; holds no credential. */
   readonly message: string
   readonly sent: boolean
-  /** The request was never sent: the calls or streams of the peer are at their maximum, or every pool is in use for others. This says nothing about the peer. */
+  /** The request was never sent: the calls or streams of the peer are at their maximum or at that of the party, or every pool is in use for others. This says nothing about the peer. */
   readonly saturated?: true
 }
 

@@ -1,60 +1,56 @@
-/** Pools of connections by origin and transport, with bounds on their calls and their number. */
+/** Pools of connections by origin and transport, with bounds on their number, their calls and the calls that wait. */
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import type { OriginClient } from './origin-client.ts'
+import { OriginPool, type OriginPoolLimits } from './origin-pool.ts'
 
 export interface PoolLimits {
   /** Pools held at once; the least recently used one is evicted. */
   readonly maxOrigins: number
+  /** Of one party; all parties have five sixteenths more, so that others find a connection when one has all it may. */
   readonly maxConnectionsPerOrigin: number
   /** Calls that may wait for a free connection of one origin; more are refused at once. */
   readonly maxWaitingPerOrigin: number
+  /** For which a call may wait. */
+  readonly maxWaitMs: number
   /** Lasting streams of one origin, each on a separate connection; more are refused at once. */
   readonly maxStreamsPerOrigin: number
   /** How long an idle connection is kept when the peer sends no `Keep-Alive` timeout. */
   readonly keepAliveTimeoutMs: number
 }
 
-type OriginLimits = Pick<PoolLimits, 'maxOrigins' | 'maxConnectionsPerOrigin' | 'maxWaitingPerOrigin'>
-
-export interface OriginPool {
-  readonly client: OriginClient
-  /** Calls that run or wait. The call that adds one takes it away again when it has ended. */
-  inFlight: number
-  /** Order of last use, not a time. */
-  usedAt: number
+/** `maxRunning` of a pool whose parties may have so many calls each. */
+export function runningOf(maxOfParty: number): number {
+  return Math.floor((maxOfParty * 21) / 16)
 }
-
-/** `others_busy`: every pool has calls in flight to another origin, or over another transport. */
-export type PoolRefusal = 'too_many_waiting' | 'others_busy'
 
 type OpenClient = (origin: string, transport: UpstreamTransport | undefined) => OriginClient
 
 export class OriginPools {
   readonly #pools = new Map<string, OriginPool>()
-  readonly #limits: OriginLimits
+  readonly #maxOrigins: number
+  readonly #limitsOf: (isHttp2: boolean) => OriginPoolLimits
   readonly #openClient: OpenClient
   #uses = 0
 
-  constructor(limits: OriginLimits, openClient: OpenClient) {
-    this.#limits = limits
+  constructor(maxOrigins: number, limitsOf: (isHttp2: boolean) => OriginPoolLimits, openClient: OpenClient) {
+    this.#maxOrigins = maxOrigins
+    this.#limitsOf = limitsOf
     this.#openClient = openClient
   }
 
-  /** The pool of an origin, or why there is none for this call. */
-  take(origin: string, transport: UpstreamTransport | undefined): OriginPool | PoolRefusal {
-    const key = transport?.http2 === true ? `http2 ${origin}` : origin
+  /** @returns undefined when every pool has calls in flight to another origin, or over another transport */
+  of(origin: string, transport: UpstreamTransport | undefined): OriginPool | undefined {
+    const isHttp2 = transport?.http2 === true
+    const key = isHttp2 ? `http2 ${origin}` : origin
     const found = this.#pools.get(key) ?? this.#open(key, origin, transport)
-    if (found === undefined) return 'others_busy'
-    const { maxConnectionsPerOrigin, maxWaitingPerOrigin } = this.#limits
-    if (found.inFlight >= maxConnectionsPerOrigin + maxWaitingPerOrigin) return 'too_many_waiting'
-    found.usedAt = ++this.#uses
-    found.inFlight++
+    if (found !== undefined) found.usedAt = ++this.#uses
     return found
   }
 
   #open(key: string, origin: string, transport: UpstreamTransport | undefined): OriginPool | undefined {
-    if (this.#pools.size >= this.#limits.maxOrigins && !this.#evict()) return undefined
-    const opened = { client: this.#openClient(origin, transport), inFlight: 0, usedAt: 0 }
+    if (this.#pools.size >= this.#maxOrigins && !this.#evict()) return undefined
+    const limits = this.#limitsOf(transport?.http2 === true)
+    const opened = new OriginPool(this.#openClient(origin, transport), limits)
     this.#pools.set(key, opened)
     return opened
   }
@@ -62,19 +58,18 @@ export class OriginPools {
   #evict(): boolean {
     let idlest: [string, OriginPool] | undefined
     for (const entry of this.#pools) {
-      if (entry[1].inFlight === 0 && (idlest === undefined || entry[1].usedAt < idlest[1].usedAt))
-        idlest = entry
+      if (entry[1].isIdle && (idlest === undefined || entry[1].usedAt < idlest[1].usedAt)) idlest = entry
     }
     if (idlest === undefined) return false
     this.#pools.delete(idlest[0])
-    void idlest[1].client.destroy()
+    void idlest[1].destroy()
     return true
   }
 
-  /** Ends every connection; calls in flight fail. */
+  /** Ends every connection; calls in flight and those that wait fail. */
   async close(): Promise<void> {
     const pools = [...this.#pools.values()]
     this.#pools.clear()
-    await Promise.all(pools.map(({ client }) => client.destroy()))
+    await Promise.all(pools.map(pool => pool.destroy()))
   }
 }

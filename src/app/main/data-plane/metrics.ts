@@ -1,10 +1,10 @@
 /** Connects metrics of one data plane to the parts that hold their values. */
+import type { FairShares } from '../../../base/fair-shares.ts'
 import type { AttemptLimit } from '../../../data-plane/http/attempt-limit.ts'
 import type { McpEndpoint } from '../../../data-plane/http/mcp/endpoint.ts'
 import type { ApiCache } from '../../../data-plane/proxy/api-cache/api-cache.ts'
 import type { SessionStatistics, SessionStore } from '../../../data-plane/sessions/session-store.ts'
 import type { SnapshotHolder } from '../../../data-plane/snapshot/holder.ts'
-import type { HeldBytes } from '../../../net/held-bytes.ts'
 import type { AppContext } from '../app-context.ts'
 import type { PlanePolicy } from '../policy-served.ts'
 import type { OpenPipeline } from './pipeline.ts'
@@ -17,7 +17,7 @@ export interface MeasuredParts extends Pick<OpenPipeline, 'results' | 'admission
   readonly mcp: McpEndpoint
   readonly responses: ApiCache
   readonly attempts: AttemptLimit
-  readonly heldBytes: HeldBytes
+  readonly heldBytes: FairShares
 }
 
 export function registerMetrics(
@@ -41,7 +41,7 @@ export function registerMetrics(
   metrics.read('platform_attempts_refused_total', () => attempts.refused)
   metrics.read('platform_streams', () => mcp.openStreams)
   metrics.read('platform_calls_in_flight', () => admission.inFlight())
-  metrics.read('platform_held_bytes', () => heldBytes.bytes)
+  metrics.read('platform_held_bytes', () => heldBytes.held)
   metrics.read('platform_held_bytes_refused_total', () => heldBytes.counts.refused)
 }
 

@@ -30,7 +30,7 @@ export interface DataPlaneParts {
   readonly recordAction: RecordAdminAction
   /** From 1; absent: the only one. */
   readonly thread?: number
-  /** Held bytes of the process; absent: of this thread. See `HeldBytes`. */
+  /** Held bytes of the process; absent: of this thread. See `FairShares`. */
   readonly heldBytes?: SharedArrayBuffer
   /** Absent: this thread is the only one. */
   readonly siblings?: Siblings

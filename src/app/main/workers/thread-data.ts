@@ -28,7 +28,7 @@ export interface ThreadData {
   readonly quota: QuotaShare
   /** For all other messages, see `thread.ts` and `worker-threads.ts`. */
   readonly line: MessagePort
-  /** See `HeldBytes`. */
+  /** See `FairShares`. */
   readonly heldBytes: SharedArrayBuffer
   /** See `BundleDistribution`; undefined where no bundles are served. */
   readonly policyEpoch: SharedArrayBuffer | undefined

@@ -16,13 +16,21 @@ const TEXT_OF_FAILURE: Readonly<
   protocol: 'The response of the backend is not valid HTTP.',
 }
 
+/** The backend was not called. */
+export const BUSY = refuse('upstream_busy', { retryAfterSecs: 1 })
+
 const NOT_HELD = refuse('memory_limit', {
   message:
     'The gateway dropped the response of the backend, because it holds as many bytes as it may (HELD_BYTES_MAX). The backend may have executed the request. Request fewer items, or try again later.',
   retryAfterSecs: 1,
 })
 
-export function backendFailure(reason: Reason, timeoutMs: number, maxBytes: number): Outcome {
+export function backendFailure(
+  { reason, saturated }: Pick<EgressFailure, 'reason' | 'saturated'>,
+  timeoutMs: number,
+  maxBytes: number,
+): Outcome {
+  if (saturated === true) return BUSY
   if (reason === 'cancelled') return refuse('cancelled')
   if (reason === 'over_budget') return NOT_HELD
   const text =

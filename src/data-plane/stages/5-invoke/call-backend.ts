@@ -76,6 +76,7 @@ export function callsOfBackend({
       timeoutMs: token?.timeoutMs ?? callTimeoutMs(exchange),
       maxResponseBytes,
       budget: exchange.budget,
+      party: exchange.party,
       cancellation,
       transport: upstream,
       onHead:
@@ -104,7 +105,7 @@ export function callsOfBackend({
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
     if (response.kind !== 'response')
-      return backendFailure(response.reason, callTimeoutMs(exchange), maxResponseBytes)
+      return backendFailure(response, callTimeoutMs(exchange), maxResponseBytes)
     // joining the body and reading it take milliseconds each: other calls come between
     return response.body.byteLength > LARGE_BYTES
       ? respondedLater(exchange, response, textReplies)

@@ -82,6 +82,7 @@ export function callMcpServer(
       timeoutMs,
       maxResponseBytes,
       budget: exchange.budget,
+      party: exchange.party,
       shortTexts: textReplies,
       cancellation,
       onServerRequest,
@@ -316,7 +317,8 @@ function circuitOpen({ retryAfterSecs }: CircuitOpen): Outcome {
   return failedCall(text, { failure: 'unreachable', retry_after: retryAfterSecs })
 }
 
-function toFailure({ reason, status, sent }: RpcFailure, timeoutMs: number, maxBytes: number): Outcome {
+function toFailure(failed: RpcFailure, timeoutMs: number, maxBytes: number): Outcome {
+  const { reason, status, sent } = failed
   switch (reason) {
     case 'status': {
       const text =
@@ -332,6 +334,6 @@ function toFailure({ reason, status, sent }: RpcFailure, timeoutMs: number, maxB
     case 'not_mcp':
       return failedCall(sent ? NOT_A_RESULT : NO_HANDSHAKE, { failure: reason })
     default:
-      return backendFailure(reason, timeoutMs, maxBytes)
+      return backendFailure({ ...failed, reason }, timeoutMs, maxBytes)
   }
 }

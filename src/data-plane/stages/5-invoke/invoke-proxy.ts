@@ -10,6 +10,7 @@ import type { Final } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { ApiCache } from '../../proxy/api-cache/api-cache.ts'
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
+import { BUSY } from './backend-failure.ts'
 
 export interface ProxiedUpstreams {
   /** For APIs without rules for their upstream. */
@@ -45,7 +46,7 @@ async function sendCall(exchange: Exchange, api: CompiledApi, parts: ProxiedUpst
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
     if (response.kind === 'failure')
-      return proxied.isTooLarge ? refuse('payload_too_large') : failureOf(response.reason)
+      return proxied.isTooLarge ? refuse('payload_too_large') : failureOf(response)
     // no status of HTTP (RFC 9110 §15): it cannot be sent on
     if (response.status > 599) {
       response.body.destroy()
@@ -82,7 +83,8 @@ function sendThroughCache(
   return parts.cache.stream({ api, header, exchange }, request, one => send(parts, api, one))
 }
 
-function failureOf(reason: string): Refusal {
+function failureOf({ reason, saturated }: EgressFailure): Refusal {
+  if (saturated === true) return BUSY
   if (reason === 'cancelled') return refuse('cancelled')
   return refuse(reason === 'timeout' ? 'backend_timeout' : 'backend_unreachable')
 }

@@ -17,6 +17,7 @@ const OUTCOME_OF: { readonly [R in RefusalReason]?: MeteredOutcome } = {
   tool_execution_failed: 'backend_error',
   backend_unreachable: 'backend_unreachable',
   upstream_unavailable: 'backend_unreachable',
+  upstream_busy: 'backend_unreachable',
   backend_timeout: 'timeout',
   quota_exceeded: 'rate_limited',
   internal_error: 'backend_error',

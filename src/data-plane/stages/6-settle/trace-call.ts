@@ -16,6 +16,7 @@ const NO_RESPONSE: ReadonlySet<RefusalReason> = new Set([
   'backend_unreachable',
   'backend_timeout',
   'upstream_unavailable',
+  'upstream_busy',
   'cancelled',
 ])
 

@@ -111,6 +111,29 @@ describe('a check', () => {
     expect(await checker.prepare(wide, 'globex')({ p7: 1 })).toHaveLength(1)
   })
 
+  it('does not wait behind those of an owner whose checks take long', { timeout: 60_000 }, async () => {
+    const checker = open({ maxPendingPerOwner: 8, maxPending: 64, timeoutMs: 60_000 })
+    // one is a second or so of the thread
+    const long = checker.prepare(doubling, 'acme')
+    const quick = checker.prepare(wide, 'globex')
+    await quick({ p7: 'warm' })
+    const pending = Array.from({ length: 8 }, () => long(nested(17)))
+    const slowest: number[] = []
+    for (let round = 0; round < 12; round++) {
+      const startedAt = performance.now()
+      expect(await quick({ p7: 1 })).toEqual([{ path: '/p7', message: 'must be string' }])
+      slowest.push(performance.now() - startedAt)
+    }
+    let isOver = false
+    void Promise.all(pending).then(() => {
+      isOver = true
+    })
+    // the first of them may have been waited for, none of the others
+    expect(slowest.sort((a, b) => b - a)[1]).toBeLessThan(1_000)
+    expect(isOver).toBe(false)
+    await Promise.all(pending)
+  })
+
   it('is refused while too many of its owner, or of all, are pending', async () => {
     const checker = open()
     const acme = checker.prepare(wide, 'acme')

@@ -9,7 +9,7 @@ import {
   readTracestate,
   traceTextsOf,
 } from '../../../../src/data-plane/http/trace-context.ts'
-import { HeldBytes } from '../../../../src/net/held-bytes.ts'
+import { heldBytes } from '../../../../src/net/held-bytes.ts'
 import type { HttpRequest, HttpResponse } from '../../../../src/net/server/listener.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -127,7 +127,7 @@ it('takes no state along without a valid parent', () => {
 describe('a call', () => {
   const callWith = (headers: Record<string, string>): Call => {
     const request = { header: (name: string) => headers[name] ?? '' } as HttpRequest
-    return new Call(request, {} as HttpResponse, [], 0, new HeldBytes(0))
+    return new Call(request, {} as HttpResponse, [], 0, heldBytes(0))
   }
   const OTHER = VALID.replace('4bf9', '1111')
 

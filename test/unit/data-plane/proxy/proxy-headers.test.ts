@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Call } from '../../../../src/data-plane/http/call.ts'
 import { forwardedHeaders } from '../../../../src/data-plane/proxy/proxy-headers.ts'
 import type { CompiledApi } from '../../../../src/data-plane/snapshot/snapshot.ts'
-import { HeldBytes } from '../../../../src/net/held-bytes.ts'
+import { heldBytes } from '../../../../src/net/held-bytes.ts'
 import type { HttpRequest, HttpResponse } from '../../../../src/net/server/listener.ts'
 
 const SPAN = 'b7ad6b7169203331'
@@ -25,7 +25,7 @@ function forwarded(headers: Record<string, string>, isTrusted: boolean, api = AP
     rawHeaders: Object.entries(headers).flat(),
     header: (name: string) => headers[name] ?? '',
   } as unknown as HttpRequest
-  const call = new Call(request, {} as HttpResponse, [], 0, new HeldBytes(0))
+  const call = new Call(request, {} as HttpResponse, [], 0, heldBytes(0))
   const flat = forwardedHeaders(
     call,
     api,

@@ -1,0 +1,123 @@
+/** The pool of one origin: which calls run, which wait for a connection in turns of their parties, and for how long. */
+import type { Linked } from '../../base/async/chain.ts'
+import { FairQueue } from '../../base/async/fair-queue.ts'
+import { FairShares, type Party, type Share } from '../../base/fair-shares.ts'
+import { Http1Error, type OutgoingRequest, type ResponseHandler } from './http1/response-handler.ts'
+import type { OriginClient } from './origin-client.ts'
+
+/** An owner may have 4 times the free connections (four fifths of all), a party alone 16 of 21, and so with the places in the queue. */
+const FACTOR = 4
+
+export interface OriginPoolLimits {
+  /** Calls that run at once. */
+  readonly maxRunning: number
+  readonly maxWaiting: number
+  readonly maxWaitMs: number
+}
+
+/** A call that a pool carries. */
+export interface PooledCall extends ResponseHandler {
+  /** Of the calls that run; the pool sets it when one that waited begins to run. */
+  share: Share | undefined
+  /** Set by the pool. */
+  waiting: WaitingCall | undefined
+  /** It has waited too long. */
+  endWait(): void
+}
+
+export class WaitingCall implements Linked {
+  previous: Linked | undefined
+  next: Linked | undefined
+  readonly call: PooledCall
+  readonly request: OutgoingRequest
+  /** Of the places in the queue; it names the party. */
+  readonly party: Share
+  readonly timer: NodeJS.Timeout
+
+  constructor(call: PooledCall, request: OutgoingRequest, place: Share, maxWaitMs: number) {
+    this.call = call
+    this.request = request
+    this.party = place
+    this.timer = setTimeout(() => call.endWait(), maxWaitMs)
+  }
+}
+
+export class OriginPool {
+  /** Order of last use, not a time. */
+  usedAt = 0
+  readonly #client: OriginClient
+  readonly #running: FairShares
+  readonly #places: FairShares
+  readonly #maxWaitMs: number
+  readonly #queue = new FairQueue<WaitingCall>()
+
+  constructor(client: OriginClient, { maxRunning, maxWaiting, maxWaitMs }: OriginPoolLimits) {
+    this.#client = client
+    this.#running = new FairShares({ max: maxRunning, factor: FACTOR })
+    this.#places = new FairShares({ max: maxWaiting, factor: FACTOR })
+    this.#maxWaitMs = maxWaitMs
+  }
+
+  get isIdle(): boolean {
+    return this.#running.held === 0 && this.#queue.size === 0
+  }
+
+  /** @returns undefined when the party has to wait */
+  run({ owner, part }: Party): Share | undefined {
+    return this.#running.take(owner, part, 1)
+  }
+
+  /** @returns undefined when the party must not wait either */
+  wait({ owner, part }: Party): Share | undefined {
+    return this.#places.take(owner, part, 1)
+  }
+
+  /** Sends a call that runs, or has it wait. @param place of the queue, for a call that has to wait */
+  carry(request: OutgoingRequest, call: PooledCall, place: Share | undefined): void {
+    if (place === undefined) return this.#client.dispatch(request, call)
+    const waiting = new WaitingCall(call, request, place, this.#maxWaitMs)
+    call.waiting = waiting
+    this.#queue.append(waiting)
+  }
+
+  /** For each call once, when it has ended. */
+  end({ waiting, share }: Pick<PooledCall, 'waiting' | 'share'>): void {
+    if (waiting !== undefined) {
+      this.#queue.remove(waiting)
+      this.#leaveQueue(waiting)
+      return
+    }
+    this.#running.release(share!, 1)
+    if (this.#queue.size > 0) this.#runNext()
+  }
+
+  #runNext(): void {
+    const next = this.#queue.take(waiting => {
+      waiting.call.share = this.run(waiting.party)
+      return waiting.call.share !== undefined
+    })
+    if (next === undefined) return
+    this.#leaveQueue(next)
+    this.#client.dispatch(next.request, next.call)
+  }
+
+  #leaveQueue({ call, party, timer }: WaitingCall): void {
+    clearTimeout(timer)
+    this.#places.release(party, 1)
+    call.waiting = undefined
+  }
+
+  /** Ends every connection; calls in flight and those that wait fail. */
+  async destroy(): Promise<void> {
+    const closed = new Http1Error('UND_ERR_DESTROYED', 'the HTTP client is closed')
+    for (;;) {
+      const waiting = this.#queue.take(() => true)
+      if (waiting === undefined) break
+      this.#leaveQueue(waiting)
+      // it ends as one that runs
+      waiting.call.share = this.#running.take('', '', 0)
+      waiting.call.onError(closed)
+    }
+    await this.#client.destroy()
+  }
+}
