@@ -7,7 +7,7 @@
 export interface Party {
   /** Usually a tenant. */
   readonly owner: string
-  /** Of the owner: usually a consumer. */
+  /** One of those that the owner has, usually a consumer. */
   readonly part: string
 }
 
@@ -23,7 +23,7 @@ interface Owner {
   held: number
 }
 
-/** Parties that hold nothing are forgotten when so many are known, or twice as many as hold something. */
+/** Parties that hold nothing are removed when so many are known, or twice as many as hold something. */
 const MIN_KNOWN = 1_000
 
 /** Amounts of each thread, in units of `unit`; the first cell is the main thread's. */
@@ -44,7 +44,7 @@ export interface FairShareOptions {
   readonly cells?: SharedArrayBuffer | undefined
   /** Index of this thread's cell. A thread that takes the place of another one takes its index. */
   readonly thread?: number | undefined
-  /** Of a cell, which is a 32-bit number. */
+  /** What one step of a cell stands for: a cell is a 32-bit number. */
   readonly unit?: number
 }
 
@@ -59,7 +59,7 @@ export class FairShares {
   readonly #unit: number
   readonly #owners = new Map<string, Owner>()
   #known = 0
-  #forgetAt = MIN_KNOWN
+  #removeAt = MIN_KNOWN
   #own = 0
 
   constructor({ max, factor, guarantee, cells, thread = 0, unit = 1 }: FairShareOptions) {
@@ -120,7 +120,7 @@ export class FairShares {
   }
 
   #add(known: Owner | undefined, owner: string, part: string): Share {
-    if (this.#known >= this.#forgetAt) this.#forget()
+    if (this.#known >= this.#removeAt) this.#removeIdle()
     const of = known ?? { parts: new Map<string, Share>(), held: 0 }
     this.#owners.set(owner, of)
     const share = { owner, part, of, held: 0 }
@@ -130,17 +130,15 @@ export class FairShares {
   }
 
   /** Making the records of a party again for each of its calls takes longer than the decision. */
-  #forget(): void {
+  #removeIdle(): void {
     for (const [name, owner] of this.#owners) {
-      for (const [part, { held }] of owner.parts)
-        if (held === 0 && owner.parts.delete(part)) this.#known--
+      for (const [part, { held }] of owner.parts) if (held === 0 && owner.parts.delete(part)) this.#known--
       if (owner.parts.size === 0) this.#owners.delete(name)
     }
-    this.#forgetAt = Math.max(MIN_KNOWN, 2 * this.#known)
+    this.#removeAt = Math.max(MIN_KNOWN, 2 * this.#known)
   }
 
   #publish(): void {
-    if (this.#cells !== undefined)
-      Atomics.store(this.#cells, this.#thread, Math.ceil(this.#own / this.#unit))
+    if (this.#cells !== undefined) Atomics.store(this.#cells, this.#thread, Math.ceil(this.#own / this.#unit))
   }
 }

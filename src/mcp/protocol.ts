@@ -1,7 +1,7 @@
 /** Addresses, request options and outcomes of MCP on the side of the client. */
 import type { Cancellation } from '../base/cancellation.ts'
-import type { EgressFailure } from '../net/egress/egress.ts'
 import type { Party } from '../base/fair-shares.ts'
+import type { EgressFailure } from '../net/egress/egress.ts'
 import type { ByteBudget } from '../net/held-bytes.ts'
 
 export type Dict = { readonly [name: string]: unknown }

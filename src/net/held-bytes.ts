@@ -14,7 +14,7 @@ export const UNASKED_BYTES = 16 * 1024
  * 7 MB took 29 MB each.
  */
 const COPIES = 4
-/** Of a cell in which a thread publishes what it holds: a 32-bit number lasts for 2 TiB. */
+/** Step of the cells in which threads publish what they hold: a 32-bit number lasts for 2 TiB. */
 const CELL_BYTES = 1024
 /** Alone, a caller holds at most four sevenths. */
 const FACTOR = 2

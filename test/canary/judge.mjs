@@ -27,7 +27,7 @@ const PERMITTED = [
   { to: /^socket$/, form: /^jwt$/, request: /^POST .*token$/, header: /^$/ },
   // the console asks its gateway for the signed-in user
   { to: /^socket$/, form: /^jwt$/, header: /^authorization$/, request: /^GET \/(?:admin\/.*|ready)$/ },
-  // gateways and commands at their control plane, with a token of their own client
+  // gateways and commands at their control plane, with a token for their client
   {
     to: /^socket$/,
     form: /^jwt$/,

@@ -40,7 +40,7 @@ function callers() {
   return error
 }
 
-/** Who a token is for, which tells a caller's from that of the gateway itself. */
+/** Who a token is for: it distinguishes a caller's from that of the gateway itself. */
 function ownerOf(form, text) {
   if (form !== 'jwt') return undefined
   try {

@@ -80,7 +80,7 @@ it.each([
         .not.toBe(401)
       expect(first).toBe(429)
     }
-    // another application has counts of its own
+    // another application is counted separately
     const other = await subscribe(to, `${application}, too`)
     expect(await served(other.key, PER_DAY)).toBe(PER_DAY)
   },

@@ -8,16 +8,16 @@ import { JobWorker, type WorkerJob } from './job-worker.ts'
 
 export interface FairJobLimits {
   readonly maxPendingPerOwner: number
-  /** Of all owners together. */
+  /** All owners together have at most so many. */
   readonly maxPending: number
   /** After a job that threw or did not end in time, jobs of its owner are refused for this long. */
   readonly pauseMs: number
 }
 
 const IDLE_MS = 60_000
-/** They get an eighth of the places, whatever others have taken. */
+/** So many owners get an eighth of the places, whatever others have taken. */
 const GUARANTEED_OWNERS = 4
-/** Of thread time that an owner has used, of which half is forgotten in each `HALF_LIFE_MS`: beyond it, its jobs wait for those like them. */
+/** Jobs of an owner that used more thread time have the second thread. Half of the use stops counting in each `HALF_LIFE_MS`. */
 const LONG_MS = 100
 const HALF_LIFE_MS = 5_000
 
@@ -76,7 +76,7 @@ class Lane {
 export class FairJobWorker {
   readonly #limits: FairJobLimits
   readonly #short: Lane
-  /** Its thread starts when an owner needs it. */
+  /** The thread starts when an owner needs it. */
   readonly #long: Lane
   readonly #owners = new Map<string, Owner>()
   readonly #places: FairShares
@@ -120,7 +120,7 @@ export class FairJobWorker {
   }
 
   #laneOf(owner: Owner): Lane {
-    return forgetUse(owner, performance.now()) > LONG_MS ? this.#long : this.#short
+    return currentUse(owner, performance.now()) > LONG_MS ? this.#long : this.#short
   }
 
   #takeTurn<Message, Result>(owner: Owner, job: WorkerJob<Message, Result>): Promise<Result> {
@@ -142,7 +142,7 @@ export class FairJobWorker {
         const startedAt = performance.now()
         await lane.worker.run(watched).then(resolve, reject)
         const nowMs = performance.now()
-        forgetUse(owner, nowMs)
+        currentUse(owner, nowMs)
         owner.usedMs += nowMs - startedAt
       }
       const turn = new Turn(owner, begin)
@@ -158,13 +158,13 @@ export class FairJobWorker {
     owner.pending--
     const nowMs = performance.now()
     // the table holds owners with pending jobs, and those that are paused or used much until a later job of theirs has ended
-    if (owner.pending === 0 && owner.pausedUntilMs <= nowMs && forgetUse(owner, nowMs) <= LONG_MS)
+    if (owner.pending === 0 && owner.pausedUntilMs <= nowMs && currentUse(owner, nowMs) <= LONG_MS)
       this.#owners.delete(name)
   }
 }
 
 /** @returns the thread time that still counts, ms */
-function forgetUse(owner: Owner, nowMs: number): number {
+function currentUse(owner: Owner, nowMs: number): number {
   owner.usedMs *= 0.5 ** ((nowMs - owner.usedAtMs) / HALF_LIFE_MS)
   owner.usedAtMs = nowMs
   return owner.usedMs

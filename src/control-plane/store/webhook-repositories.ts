@@ -89,7 +89,7 @@ export interface ClaimBounds {
   /** Concurrent deliveries of one webhook and of one tenant, over all instances. One to a slow receiver is the only one of its webhook. */
   readonly perWebhook: number
   readonly perTenant: number
-  /** Of those of a tenant: to receivers that are not slow, as long as these take less than `slowAfterMs`, and to slow ones. */
+  /** Deliveries of a tenant to receivers that are not slow, as long as they take less than `slowAfterMs`; and to slow ones. */
   readonly quickPerTenant: number
   readonly slowPerTenant: number
   readonly slowAfterMs: number

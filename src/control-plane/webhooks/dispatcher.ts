@@ -16,7 +16,7 @@ const DEFAULT_LEASE_MS = 15_000
 const PER_WEBHOOK = 4
 /** Concurrent deliveries of this instance. A tenant may have as many as are free, half of which to quick receivers and an eighth to slow ones (dynamic thresholds, see `base/fair-shares.ts`). */
 const SLOTS = 1_024
-/** Of one tenant in any case. */
+/** One tenant may have so many in any case. */
 const MIN_PER_TENANT = 8
 /** A receiver that takes longer is slow until an attempt takes less. */
 const SLOW_AFTER_MS = 1_000

@@ -1,7 +1,7 @@
 /** One HTTP request at the gateway: ids, credentials, trace and response. */
 
-import { writeJson } from '../../base/json/exact-number.ts'
 import type { FairShares, Party } from '../../base/fair-shares.ts'
+import { writeJson } from '../../base/json/exact-number.ts'
 import { randomHex } from '../../base/random-ids.ts'
 import { isRequestId } from '../../base/request-id.ts'
 import { type ByteBudget, Hold } from '../../net/held-bytes.ts'

@@ -58,7 +58,7 @@ export class Exchange {
   principal: Principal | undefined = undefined
   /** Tenant the call acts in: the principal's, or what a cpi-admin named in X-Tenant-ID. Written by `authenticate`. */
   tenant: string | undefined = undefined
-  /** Of the places in flight. Written by `share-places`, and released by `leave-bounds`. */
+  /** Share of the places in flight. Written by `share-places`, and released by `leave-bounds`. */
   place: Share | undefined = undefined
   /** Written by `resolve-tool`. */
   tool: CompiledTool | undefined = undefined

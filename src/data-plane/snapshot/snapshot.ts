@@ -219,11 +219,7 @@ export interface Snapshot {
    * The entitlement whose calls are counted under these names (`counterKey`). undefined: the subscription has ended, or a rule may have
    * given the caller another plan.
    */
-  countedEntitlement(
-    tenant: string,
-    consumer: string,
-    counter: string | undefined,
-  ): Entitlement | undefined
+  countedEntitlement(tenant: string, consumer: string, counter: string | undefined): Entitlement | undefined
   /** True for a tenant of the control plane whose calls are refused. */
   isSuspended(tenant: string | undefined): boolean
 }

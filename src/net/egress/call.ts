@@ -11,7 +11,7 @@ import type { OriginPool, PooledCall, WaitingCall } from './origin-pool.ts'
 /** Where a call runs or waits. */
 export interface Admitted {
   readonly pool: OriginPool
-  /** Of the calls that run; undefined: it has to wait. */
+  /** Share of the calls that run; undefined: the call has to wait. */
   readonly share: Share | undefined
 }
 
@@ -121,7 +121,11 @@ export abstract class Call<R>
 
   endWait(): void {
     this.fail({
-      ...failure('unreachable', `${this.origin} was not called: no connection to it became free in time`, false),
+      ...failure(
+        'unreachable',
+        `${this.origin} was not called: no connection to it became free in time`,
+        false,
+      ),
       saturated: true,
     })
   }

@@ -1,4 +1,6 @@
 /** The outgoing HTTP client: admits calls to pools of guarded connections and dispatches them. */
+
+import type { Party, Share } from '../../base/fair-shares.ts'
 import type { UpstreamTransport } from '../../model/upstream-transport.ts'
 import { socketPathOf } from '../../model/upstream-url.ts'
 import { joinedHeaders } from '../joined-headers.ts'
@@ -6,7 +8,6 @@ import type { ClientTls } from '../tls/client-tls.ts'
 import type { KnownPeer } from '../tls/known-peer.ts'
 import { type AddressGuardOptions, createAddressGuard } from './address-guard.ts'
 import { BodyStream } from './body-stream.ts'
-import type { Party, Share } from '../../base/fair-shares.ts'
 import { Call } from './call.ts'
 import { CollectingCall } from './collect.ts'
 import { guardedConnector, guardedSockets, type ResolveHost, resolveWithSystem } from './connector.ts'

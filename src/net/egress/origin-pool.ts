@@ -17,11 +17,11 @@ export interface OriginPoolLimits {
 
 /** A call that a pool carries. */
 export interface PooledCall extends ResponseHandler {
-  /** Of the calls that run; the pool sets it when one that waited begins to run. */
+  /** Share of the calls that run; the pool sets it when one that waited begins to run. */
   share: Share | undefined
   /** Set by the pool. */
   waiting: WaitingCall | undefined
-  /** It has waited too long. */
+  /** Called when it has waited too long. */
   endWait(): void
 }
 
@@ -30,7 +30,7 @@ export class WaitingCall implements Linked {
   next: Linked | undefined
   readonly call: PooledCall
   readonly request: OutgoingRequest
-  /** Of the places in the queue; it names the party. */
+  /** Share of the places in the queue; it names the party. */
   readonly party: Share
   readonly timer: NodeJS.Timeout
 

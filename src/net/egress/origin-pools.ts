@@ -6,7 +6,7 @@ import { OriginPool, type OriginPoolLimits } from './origin-pool.ts'
 export interface PoolLimits {
   /** Pools held at once; the least recently used one is evicted. */
   readonly maxOrigins: number
-  /** Of one party; all parties have five sixteenths more, so that others find a connection when one has all it may. */
+  /** Connections of one party; all parties have five sixteenths more, so that others find a connection when one has all it may. */
   readonly maxConnectionsPerOrigin: number
   /** Calls that may wait for a free connection of one origin; more are refused at once. */
   readonly maxWaitingPerOrigin: number

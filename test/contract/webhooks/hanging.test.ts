@@ -37,7 +37,7 @@ describe.each(DATABASES)('webhooks of one tenant on $name', database => {
     const tookMs: number[] = []
     const faults: unknown[] = []
     const egress = createEgress({ allow: [], allowLoopback: true })
-    /** Each webhook has an origin of its own: an address of the loopback network. */
+    /** Each webhook has a separate origin: an address of the loopback network. */
     const receivers = createServer((request, response) => {
       const at = Number(request.url!.slice(1))
       request.resume().on('end', () => {

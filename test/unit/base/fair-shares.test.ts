@@ -128,7 +128,7 @@ it('hold for all threads together, and a thread that is replaced holds nothing',
   expect(second.free).toBe(64 - second.held)
 })
 
-it('forgets parties that hold nothing', () => {
+it('removes parties that hold nothing', () => {
   const shares = new FairShares({ max: 10, factor: 8 })
   const kept = shares.take('kept', '', 1)!
   for (let party = 0; party < 5_000; party++) shares.release(shares.take(`owner ${party}`, '', 1)!, 1)

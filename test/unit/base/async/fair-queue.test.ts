@@ -47,7 +47,12 @@ it('one that may not be taken keeps its place', () => {
 })
 
 it('items are removed from any place', () => {
-  const [first, middle, last, alone] = [item('a', '', 'a1'), item('a', '', 'a2'), item('a', '', 'a3'), item('b', '')]
+  const [first, middle, last, alone] = [
+    item('a', '', 'a1'),
+    item('a', '', 'a2'),
+    item('a', '', 'a3'),
+    item('b', ''),
+  ]
   const queue = queueOf(first, middle, last, alone)
   queue.remove(middle)
   queue.remove(alone)
