@@ -1,5 +1,6 @@
 /** The pool of one origin: which calls run, which wait for a connection in turns of their parties, and for how long. */
 import type { Linked } from '../../base/async/chain.ts'
+import { Deadlines, NOT_WATCHED, type Watched } from '../../base/async/deadlines.ts'
 import { FairQueue } from '../../base/async/fair-queue.ts'
 import { FairShares, type Party, type Share } from '../../base/fair-shares.ts'
 import { Http1Error, type OutgoingRequest, type ResponseHandler } from './http1/response-handler.ts'
@@ -32,15 +33,22 @@ export class WaitingCall implements Linked {
   readonly request: OutgoingRequest
   /** Share of the places in the queue; it names the party. */
   readonly party: Share
-  readonly timer: NodeJS.Timeout
+  readonly deadline: WaitDeadline
 
-  constructor(call: PooledCall, request: OutgoingRequest, place: Share, maxWaitMs: number) {
+  constructor(call: PooledCall, request: OutgoingRequest, place: Share) {
     this.call = call
     this.request = request
     this.party = place
-    this.timer = setTimeout(() => call.endWait(), maxWaitMs)
+    this.deadline = { call, watchedSinceMs: NOT_WATCHED, previous: undefined, next: undefined }
   }
 }
+
+interface WaitDeadline extends Watched {
+  readonly call: PooledCall
+}
+
+/** Waits may end so much later: all of a pool share one timer. */
+const WAIT_STEP_MS = 50
 
 export class OriginPool {
   /** Order of last use, not a time. */
@@ -48,14 +56,14 @@ export class OriginPool {
   readonly #client: OriginClient
   readonly #running: FairShares
   readonly #places: FairShares
-  readonly #maxWaitMs: number
+  readonly #waits: Deadlines<WaitDeadline>
   readonly #queue = new FairQueue<WaitingCall>()
 
   constructor(client: OriginClient, { maxRunning, maxWaiting, maxWaitMs }: OriginPoolLimits) {
     this.#client = client
     this.#running = new FairShares({ max: maxRunning, factor: FACTOR })
     this.#places = new FairShares({ max: maxWaiting, factor: FACTOR })
-    this.#maxWaitMs = maxWaitMs
+    this.#waits = new Deadlines(maxWaitMs, ({ call }) => call.endWait(), WAIT_STEP_MS)
   }
 
   get isIdle(): boolean {
@@ -75,8 +83,9 @@ export class OriginPool {
   /** Sends a call that runs, or has it wait. @param place of the queue, for a call that has to wait */
   carry(request: OutgoingRequest, call: PooledCall, place: Share | undefined): void {
     if (place === undefined) return this.#client.dispatch(request, call)
-    const waiting = new WaitingCall(call, request, place, this.#maxWaitMs)
+    const waiting = new WaitingCall(call, request, place)
     call.waiting = waiting
+    this.#waits.watch(waiting.deadline)
     this.#queue.append(waiting)
   }
 
@@ -87,7 +96,9 @@ export class OriginPool {
       this.#leaveQueue(waiting)
       return
     }
-    this.#running.release(share!, 1)
+    // one that waited when the pool was destroyed did not run
+    if (share === undefined) return
+    this.#running.release(share, 1)
     if (this.#queue.size > 0) this.#runNext()
   }
 
@@ -101,8 +112,8 @@ export class OriginPool {
     this.#client.dispatch(next.request, next.call)
   }
 
-  #leaveQueue({ call, party, timer }: WaitingCall): void {
-    clearTimeout(timer)
+  #leaveQueue({ call, party, deadline }: WaitingCall): void {
+    this.#waits.unwatch(deadline)
     this.#places.release(party, 1)
     call.waiting = undefined
   }
@@ -114,8 +125,6 @@ export class OriginPool {
       const waiting = this.#queue.take(() => true)
       if (waiting === undefined) break
       this.#leaveQueue(waiting)
-      // it ends as one that runs
-      waiting.call.share = this.#running.take('', '', 0)
       waiting.call.onError(closed)
     }
     await this.#client.destroy()

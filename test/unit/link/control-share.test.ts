@@ -168,9 +168,9 @@ describe('plans', () => {
     const document = { control: share, plans: [plan('silver', 3)], consumers: { other: 'silver' } }
     const snapshot = compiler()(document)
     const subscription = snapshot.entitlementOf(aPrincipal({ consumer: 'app' }), 'api_1', NOW)
-    expect(subscription.subscriptionId).toBeDefined()
-    expect(snapshot.countedEntitlement('acme', 'app', subscription.subscriptionId)).toBe(subscription)
-    expect(snapshot.countedEntitlement('acme', 'app', 'sub_ended')).toBeUndefined()
+    expect(subscription.counter).toBe('api_1')
+    expect(snapshot.countedEntitlement('acme', 'app', subscription.counter)).toBe(subscription)
+    expect(snapshot.countedEntitlement('acme', 'app', 'api_2')).toBeUndefined()
     const slugOf = (consumer: string) => snapshot.countedEntitlement('acme', consumer, undefined)?.plan?.slug
     expect([slugOf('app'), slugOf('other'), slugOf('unknown')]).toEqual(['gold', 'silver', undefined])
     expect(snapshot.countedEntitlement('acme', 'unknown', undefined)?.limits.perMinute).toBe(5)
