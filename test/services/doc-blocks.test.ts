@@ -98,6 +98,7 @@ const RULES: readonly Rule[] = [
   { command: /^(CHECK=long )?npx vitest run test\//, cannot: PART },
   { command: /^npm run check:long$/, cannot: PART },
   { command: /^npm run test:dates$/, by: [CHECK, 'test/dates/run.mjs'] },
+  { command: /^npm run test:canary$/, by: [CHECK, 'test/canary/judge.mjs'] },
   { command: /^npm run build:console$/, by: ['package.json', 'npm run --silent build:console'] },
   { command: /^npm run test:nodes$/, by: [CHECK, 'scripts/test-nodes.sh'] },
   { command: /^npm run generate$/, by: ['test/integration/generated-files.test.ts', 'scripts/generate.mjs'] },
