@@ -42,6 +42,7 @@ const ADDED: readonly (readonly [Rung, readonly string[]])[] = [
     [
       'admit-within-bounds',
       'leave-bounds',
+      'share-places',
       'admit-by-traffic-rules',
       'authenticate',
       'bind-session',

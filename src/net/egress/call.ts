@@ -8,13 +8,6 @@ import { failure, failureOf } from './failure.ts'
 import type { Abort, ResponseHandler } from './http1/response-handler.ts'
 import type { OriginPool, PooledCall, WaitingCall } from './origin-pool.ts'
 
-/** Where a call runs or waits. */
-export interface Admitted {
-  readonly pool: OriginPool
-  /** Share of the calls that run; undefined: the call has to wait. */
-  readonly share: Share | undefined
-}
-
 export interface CallInit {
   readonly timeoutMs: number
   readonly cancellation?: Cancellation | undefined
@@ -73,12 +66,18 @@ export abstract class Call<R>
   readonly #timer: NodeJS.Timeout | undefined
   readonly #cancellation: Cancellation | undefined
 
-  constructor(origin: string, { pool, share }: Admitted, { timeoutMs, cancellation }: CallInit) {
+  /** @param runs share of the calls that run; undefined: it has to wait */
+  constructor(
+    origin: string,
+    pool: OriginPool,
+    runs: Share | undefined,
+    { timeoutMs, cancellation }: CallInit,
+  ) {
     super()
     this.origin = origin
     this.#timeoutMs = timeoutMs
     this.#pool = pool
-    this.share = share
+    this.share = runs
     this.#deadlines = sharedTimer(timeoutMs)
     if (this.#deadlines === undefined)
       this.#timer = setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS), this)

@@ -139,8 +139,8 @@ export function createEgress(options: EgressOptions): Egress {
     request(request) {
       const admitted = admit(request, request.transport, false)
       if ('kind' in admitted) return Promise.resolve(admitted)
-      const { target, pool, place } = admitted
-      const call = new CollectingCall(target.origin, admitted, request)
+      const { target, pool, share, place } = admitted
+      const call = new CollectingCall(target.origin, pool, share, request)
       const { method, headers, body = null } = request
       const headersOfCall = askForIdentity(headers, request.headersOfCall)
       pool.carry({ path: target.path, method, headers, headersOfCall, body }, call, place)
@@ -150,8 +150,8 @@ export function createEgress(options: EgressOptions): Egress {
     stream(request) {
       const admitted = admit(request, request.transport, request.isLasting === true)
       if ('kind' in admitted) return Promise.resolve(admitted)
-      const { target, pool, place } = admitted
-      const call = new StreamingCall(target.origin, admitted, request)
+      const { target, pool, share, place } = admitted
+      const call = new StreamingCall(target.origin, pool, share, request)
       const { method, headers, body = null } = request
       pool.carry({ path: target.path, method, headers, headersOfCall: NO_HEADERS, body }, call, place)
       return Promise.resolve(call)

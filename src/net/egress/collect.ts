@@ -1,13 +1,15 @@
 /** An outgoing call whose response is collected within a bound and decoded, and shown to an observer as it arrives. */
 
 import { createBrotliDecompress, createUnzip } from 'node:zlib'
+import type { Share } from '../../base/fair-shares.ts'
 import { mayGrow } from '../held-bytes.ts'
 import { BodyParts } from './body-parts.ts'
-import { type Admitted, Call } from './call.ts'
+import { Call } from './call.ts'
 import type { EgressFailure, EgressHeaders, EgressRequest, EgressResponse } from './egress.ts'
 import { failure } from './failure.ts'
 import { DecodedHeaders, ReceivedHeaders, toHeaders } from './headers.ts'
 import { ResponseHead } from './http1/response-head.ts'
+import type { OriginPool } from './origin-pool.ts'
 
 export class CollectingCall extends Call<EgressResponse> {
   readonly #request: EgressRequest
@@ -24,8 +26,8 @@ export class CollectingCall extends Call<EgressResponse> {
   #grantedBytes = 0
   #decoder: Decoder | undefined
 
-  constructor(origin: string, admitted: Admitted, request: EgressRequest) {
-    super(origin, admitted, request)
+  constructor(origin: string, pool: OriginPool, runs: Share | undefined, request: EgressRequest) {
+    super(origin, pool, runs, request)
     this.#request = request
   }
 

@@ -46,8 +46,8 @@ export function admitWithinBounds(maxInFlight: number): Admission {
       id: 'share-places',
       phase: 'identify',
       run(exchange) {
-        const { owner, part } = exchange.party
-        exchange.place = places.take(owner, part, 1)
+        // as `party`, which would make an object for each call
+        exchange.place = places.take(exchange.tenant ?? '', exchange.principal?.consumer ?? '', 1)
         return exchange.place === undefined ? shareExceeded : undefined
       },
     },
