@@ -14,8 +14,10 @@ if (file === undefined) {
 const PERMITTED = [
   // clients of tests and commands show their credentials to the listeners, and to upstreams where a test sends one there itself
   { to: /^socket$/, by: /^(?:node$|test\/|bench\/|src\/app\/cli\/)/ },
-  // the same commands where they are bundled: addresses that only a gateway has
-  { to: /^socket$/, header: /^authorization$/, request: / \/mcp\/(?:v1\/tools|tools\/call|sse)$/ },
+  // so does the library that MCP clients of tests use, and the product does not
+  { to: /^socket$/, by: /^src\/esm\/shared\/transport$/, request: / \/mcp$/ },
+  // commands that are bundled, and console and portal for the signed-in user: at a gateway, whose token it is
+  { to: /^socket$/, header: /^(?:authorization|x-api-key)$/, peer: /^gateway$/ },
   // shown once: the response to the request that created it
   { to: /^response$/, form: /^api key$/, request: /^(?:POST|PATCH|PUT) / },
   // responses of token endpoints, and of the front that forwards them
@@ -25,8 +27,8 @@ const PERMITTED = [
   { to: /^socket$/, form: /^api key$/, from: /undici/, request: /^POST / },
   // RFC 8693: only at the issuer, or where the operator allows it
   { to: /^socket$/, form: /^jwt$/, request: /^POST .*token$/, header: /^$/ },
-  // the console asks its gateway for the signed-in user
-  { to: /^socket$/, form: /^jwt$/, header: /^authorization$/, request: /^GET \/(?:admin\/.*|ready)$/ },
+  // the gateway itself at the API server of its cluster
+  { to: /^socket$/, owner: /^system:serviceaccount:/, header: /^authorization$/, request: / \/apis?\// },
   // gateways and commands at their control plane, with a token for their client
   {
     to: /^socket$/,
@@ -41,16 +43,25 @@ const PERMITTED = [
   { to: /^file$/, from: /cli-api/ },
 ]
 
-const MEMBERS = ['form', 'owner', 'to', 'by', 'from', 'header', 'request', 'file']
+/** Requests that only a gateway serves: where one was sent, a gateway listens. */
+const OF_GATEWAYS = / \/(?:admin\/|mcp\/(?:v1\/tools|tools\/call|sse)$|t\/[\w-]+\/)|^GET \/ready$/
+const findings = readFileSync(file, 'utf8')
+  .split('\n')
+  .filter(Boolean)
+  .map(line => JSON.parse(line))
+const gateways = new Set(
+  findings.filter(({ to, request }) => to === 'socket' && OF_GATEWAYS.test(request)).map(({ port }) => port),
+)
+
+const MEMBERS = ['peer', 'form', 'owner', 'to', 'by', 'from', 'header', 'request', 'file']
 const isPermitted = finding =>
   PERMITTED.some(place =>
     Object.entries(place).every(([member, pattern]) => pattern.test(finding[member] ?? '')),
   )
 
 const seen = new Map()
-for (const line of readFileSync(file, 'utf8').split('\n')) {
-  if (line === '') continue
-  const finding = JSON.parse(line)
+for (const finding of findings) {
+  if (finding.port !== undefined) finding.peer = gateways.has(finding.port) ? 'gateway' : 'other'
   // ids differ from run to run
   finding.request = finding.request?.replace(
     /[a-z]{2,4}_[0-9a-hjkmnp-tv-z]{26}|[0-9a-f]{8}-[0-9a-f-]{27}/g,
