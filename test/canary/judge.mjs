@@ -15,7 +15,14 @@ const PERMITTED = [
   // clients of tests and commands show their credentials to the listeners, and to upstreams where a test sends one there itself
   { to: /^socket$/, by: /^(?:node$|test\/|bench\/|src\/app\/cli\/)/ },
   // so does the library that MCP clients of tests use, and the product does not
-  { to: /^socket$/, by: /^src\/esm\/shared\/transport$/, request: / \/mcp$/ },
+  { to: /^socket$/, by: /^src\/esm\/(?:shared\/transport|client\/streamableHttp)$/, request: / \/mcp$/ },
+  // browsers of tests at the pages
+  {
+    to: /^socket$/,
+    form: /^cookie$/,
+    header: /^cookie$/,
+    request: /^GET \/(?:console|connections|portal)\/$/,
+  },
   // commands that are bundled, and console and portal for the signed-in user: at a gateway, whose token it is
   { to: /^socket$/, header: /^(?:authorization|x-api-key)$/, peer: /^gateway$/ },
   // shown once: the response to the request that created it
