@@ -1,10 +1,10 @@
 /** Serves `/metrics` in the Prometheus text format or as OpenMetrics, by the header Accept. */
 import type { HttpHandler } from '../net/server/listener.ts'
+import { NOSNIFF } from '../net/server/pages.ts'
 import type { Metrics } from './metrics.ts'
 import { OPEN_METRICS_TYPE } from './open-metrics.ts'
 
 const TEXT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
-const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 
 /** @param onFault receives the error of a scrape, which gets 500 */
 export function metricsHandler(metrics: Metrics, onFault: (error: unknown) => void): HttpHandler {

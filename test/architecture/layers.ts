@@ -191,7 +191,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/link': 1097,
   'src/mcp': 3169,
   'src/model': 5196,
-  'src/net': 9199,
+  'src/net': 9205,
   'src/policy': 5567,
   'src/telemetry': 1368,
 }

@@ -34,24 +34,28 @@ async function sessionsIn(redisUrl: string): Promise<McpSessions> {
   return sessions
 }
 
+/** A session of the caller `a` that stays at its server and in Redis, as at a restart of the gateway. */
+async function leaveSession() {
+  const redis = await RedisServer.start()
+  closing.push(() => redis.stop())
+  const server = await startMcpServer()
+  closing.push(() => server.close())
+  const address = { url: server.url, transport: 'auto', headers: [] } as const
+  const before = await sessionsIn(redis.url)
+  const scope = { address, key: server.url, caller: 'a', callerSession: 'a' }
+  const call = { name: 'echo', arguments: { text: 'hello' } }
+  const options = { timeoutMs: 5_000, maxResponseBytes: 300_000 }
+  expect(await before.request(scope, 'tools/call', call, options)).toMatchObject({ kind: 'result' })
+  await before.close()
+  expect(server.sessions.size).toBe(1)
+  return { redis, server, address }
+}
+
 describe.skipIf(!hasRedis())(`sessions in Redis (${REDIS_HINT})`, () => {
   it('are ended at their server although the response to the removal is late', async () => {
-    const redis = await RedisServer.start()
-    closing.push(() => redis.stop())
+    const { redis, server, address } = await leaveSession()
     const link = await startFaultyLink(redis.url)
     closing.push(() => link.close())
-    const server = await startMcpServer()
-    closing.push(() => server.close())
-    const address = { url: server.url, transport: 'auto', headers: [] } as const
-    const before = await sessionsIn(redis.url)
-    const scope = { address, key: server.url, caller: 'a', callerSession: 'a' }
-    const call = { name: 'echo', arguments: { text: 'hello' } }
-    const options = { timeoutMs: 5_000, maxResponseBytes: 300_000 }
-    expect(await before.request(scope, 'tools/call', call, options)).toMatchObject({ kind: 'result' })
-    // as at a restart: the session stays at the server and in Redis
-    await before.close()
-    expect(server.sessions.size).toBe(1)
-
     const after = await sessionsIn(`redis://127.0.0.1:${link.port}`)
     link.holdAt(':1\r\n', () => sleep(1_000))
     await after.endCaller('a', () => address)
@@ -59,16 +63,7 @@ describe.skipIf(!hasRedis())(`sessions in Redis (${REDIS_HINT})`, () => {
   }, 30_000)
 
   it('are ended when the address of their server becomes known after the start', async () => {
-    const redis = await RedisServer.start()
-    closing.push(() => redis.stop())
-    const server = await startMcpServer()
-    closing.push(() => server.close())
-    const address = { url: server.url, transport: 'auto', headers: [] } as const
-    const before = await sessionsIn(redis.url)
-    const scope = { address, key: server.url, caller: 'a', callerSession: 'a' }
-    const call = { name: 'echo', arguments: { text: 'hello' } }
-    await before.request(scope, 'tools/call', call, { timeoutMs: 5_000, maxResponseBytes: 300_000 })
-    await before.close()
+    const { redis, server, address } = await leaveSession()
     const after = await sessionsIn(redis.url)
     let asked = 0
     await after.endCaller('a', () => (++asked < 3 ? undefined : address))

@@ -3,7 +3,7 @@ import { hostOf } from '../../base/bare-host.ts'
 import type { Console } from '../../console/console.ts'
 import { nameCheck } from '../../net/server/allowed-hosts.ts'
 import type { HttpHandler, HttpRequest, HttpResponse } from '../../net/server/listener.ts'
-import { NOT_STORED } from '../../net/server/pages.ts'
+import { NOSNIFF, NOT_STORED } from '../../net/server/pages.ts'
 import { mountWeb } from '../../net/server/web.ts'
 import { type AppContext, MAX_REQUEST_BODY_BYTES } from './app-context.ts'
 import { type ConnectionsParts, connectionsHandler } from './connections.ts'
@@ -11,7 +11,6 @@ import { consoleKey } from './console-key.ts'
 import { NO_PAGES } from './pages.ts'
 import { withPeers } from './session-log.ts'
 
-const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 /** Page at a path: its first segment. */
 const PAGE = /^\/(console|connections)(?:\/|$)/
 

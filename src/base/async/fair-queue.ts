@@ -1,5 +1,6 @@
 /** A queue whose owners take turns, and the parts of an owner within its turns (round robin, J. Nagle, RFC 970). */
 import type { Party } from '../fair-shares.ts'
+import { getOrSet } from '../once-per.ts'
 import { Chain, type Linked } from './chain.ts'
 
 /** What waits. It carries its place in the queue. */
@@ -18,17 +19,8 @@ export class FairQueue<T extends Waiting> {
 
   append(item: T): void {
     const { owner, part } = item.party
-    let parts = this.#owners.get(owner)
-    if (parts === undefined) {
-      parts = new Map()
-      this.#owners.set(owner, parts)
-    }
-    let chain = parts.get(part)
-    if (chain === undefined) {
-      chain = new Chain()
-      parts.set(part, chain)
-    }
-    chain.append(item)
+    const parts = getOrSet(this.#owners, owner, () => new Map<string, Chain<T>>())
+    getOrSet(parts, part, () => new Chain<T>()).append(item)
     this.#size++
   }
 

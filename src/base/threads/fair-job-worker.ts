@@ -22,7 +22,6 @@ const LONG_MS = 100
 const HALF_LIFE_MS = 5_000
 
 interface Owner extends Party {
-  pending: number
   pausedUntilMs: number
   usedMs: number
   usedAtMs: number
@@ -102,20 +101,25 @@ export class FairJobWorker {
     const owner = this.#owners.get(name) ?? {
       owner: name,
       part: '',
-      pending: 0,
       pausedUntilMs: 0,
       usedMs: 0,
       usedAtMs: nowMs,
     }
-    if (owner.pausedUntilMs > nowMs || owner.pending >= this.#limits.maxPendingPerOwner) return undefined
+    if (owner.pausedUntilMs > nowMs) return undefined
     const place = this.#places.take(name, '', 1)
     if (place === undefined) return undefined
+    if (place.held > this.#limits.maxPendingPerOwner) {
+      this.#places.release(place, 1)
+      return undefined
+    }
     this.#owners.set(name, owner)
-    owner.pending++
     const ended = andThen(makeJob(), job => this.#takeTurn(owner, job))
     return (ended as Promise<Result>).finally(() => {
       this.#places.release(place, 1)
-      this.#handleEnd(name, owner)
+      const endedAt = performance.now()
+      // the table holds owners with pending jobs, and those that are paused or used much until a later job of theirs has ended
+      if (place.held === 0 && owner.pausedUntilMs <= endedAt && currentUse(owner, endedAt) <= LONG_MS)
+        this.#owners.delete(name)
     })
   }
 
@@ -152,14 +156,6 @@ export class FairJobWorker {
 
   async close(): Promise<void> {
     await Promise.all([this.#short.close(), this.#long.close()])
-  }
-
-  #handleEnd(name: string, owner: Owner): void {
-    owner.pending--
-    const nowMs = performance.now()
-    // the table holds owners with pending jobs, and those that are paused or used much until a later job of theirs has ended
-    if (owner.pending === 0 && owner.pausedUntilMs <= nowMs && currentUse(owner, nowMs) <= LONG_MS)
-      this.#owners.delete(name)
   }
 }
 

@@ -7,6 +7,7 @@ import { isRequestId } from '../../base/request-id.ts'
 import { type ByteBudget, Hold } from '../../net/held-bytes.ts'
 import { put, scratchHeaders } from '../../net/joined-headers.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../net/server/listener.ts'
+import { NOSNIFF } from '../../net/server/pages.ts'
 import { byteLengthOf, type Pieces, writePieces } from '../../net/server/pieces.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
 import type { ServerTiming } from './server-timing.ts'
@@ -16,7 +17,6 @@ export const JSON_TYPE = 'application/json'
 const NO_HEADERS: readonly string[] = []
 /** Names and values of the three that every response has. */
 const OWN_HEADERS = 6
-const NOSNIFF = ['x-content-type-options', 'nosniff'] as const
 const JSON_BODY = ['content-type', JSON_TYPE]
 
 /** Adds request id, trace id and `nosniff` to every response, and CORS headers to all but those of `sendWithOwnCors`. */

@@ -4,7 +4,7 @@ import type { Cancelable, Cancellation } from '../../base/cancellation.ts'
 import type { Share } from '../../base/fair-shares.ts'
 import { Later } from '../../base/later.ts'
 import type { EgressFailure } from './egress.ts'
-import { failure, failureOf } from './failure.ts'
+import { failure, failureOf, saturation } from './failure.ts'
 import type { Abort, ResponseHandler } from './http1/response-handler.ts'
 import type { OriginPool, PooledCall, WaitingCall } from './origin-pool.ts'
 
@@ -119,14 +119,7 @@ export abstract class Call<R>
   protected abstract onFailed(why: EgressFailure): void
 
   endWait(): void {
-    this.fail({
-      ...failure(
-        'unreachable',
-        `${this.origin} was not called: no connection to it became free in time`,
-        false,
-      ),
-      saturated: true,
-    })
+    this.fail(saturation(this.origin, 'no connection to it became free in time'))
   }
 
   timedOut(): void {

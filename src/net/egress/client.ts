@@ -12,11 +12,11 @@ import { Call } from './call.ts'
 import { CollectingCall } from './collect.ts'
 import { guardedConnector, guardedSockets, type ResolveHost, resolveWithSystem } from './connector.ts'
 import type { Egress, EgressFailure, EgressHeaders, EgressRequest, EgressStreamResponse } from './egress.ts'
-import { failure, StreamFailure } from './failure.ts'
+import { failure, StreamFailure, saturation } from './failure.ts'
 import { toHeaders } from './headers.ts'
 import { OriginClient } from './origin-client.ts'
 import type { OriginPool } from './origin-pool.ts'
-import { OriginPools, type PoolLimits, runningOf } from './origin-pools.ts'
+import { connectionsOf, OriginPools, type PoolLimits } from './origin-pools.ts'
 import { type Target, TargetParser } from './target.ts'
 import { unixConnector, unixSockets } from './unix-connector.ts'
 
@@ -95,20 +95,25 @@ export function createEgress(options: EgressOptions): Egress {
     maxWaitingPerOrigin: maxWaiting,
     maxWaitMs,
   } = limits
+  const connections = connectionsOf(ofParty)
   const calls = new OriginPools(
     maxOrigins,
     isHttp2 =>
       isHttp2
         ? // a connection carries as many as its peer allows
-          { maxRunning: ofParty + maxWaiting, maxWaiting: 0, maxWaitMs }
-        : { maxRunning: runningOf(ofParty), maxWaiting, maxWaitMs },
-    (origin, transport) =>
-      openClient(origin, transport, transport?.http2 === true ? ofParty : runningOf(ofParty)),
+          { maxConnections: ofParty, maxRunning: ofParty + maxWaiting, maxWaiting: 0, maxWaitMs }
+        : { maxConnections: connections, maxRunning: connections, maxWaiting, maxWaitMs },
+    openClient,
   )
   const streams = new OriginPools(
     maxOrigins,
-    () => ({ maxRunning: maxStreamsPerOrigin, maxWaiting: 0, maxWaitMs }),
-    (origin, transport) => openClient(origin, transport, maxStreamsPerOrigin),
+    () => ({
+      maxConnections: maxStreamsPerOrigin,
+      maxRunning: maxStreamsPerOrigin,
+      maxWaiting: 0,
+      maxWaitMs,
+    }),
+    openClient,
   )
   const targets = new TargetParser(options.unixSockets === true)
   let closed = false
@@ -174,11 +179,6 @@ interface Admitted {
 
 /** Requests of no caller: polls, health checks, tokens. */
 const GATEWAY: Party = { owner: '', part: '' }
-
-/** The request is not sent. */
-function saturation(origin: string, reason: string): EgressFailure {
-  return { ...failure('unreachable', `${origin} was not called: ${reason}`, false), saturated: true }
-}
 
 const IDENTITY: readonly string[] = ['accept-encoding', 'identity']
 const NO_HEADERS: readonly string[] = []

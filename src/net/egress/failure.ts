@@ -5,6 +5,11 @@ export function failure(reason: EgressFailure['reason'], message: string, sent: 
   return { kind: 'failure', reason, message, sent }
 }
 
+/** The request was not sent, because of a bound of this side. */
+export function saturation(origin: string, reason: string): EgressFailure {
+  return { ...failure('unreachable', `${origin} was not called: ${reason}`, false), saturated: true }
+}
+
 /** The error of a body that is read while it arrives. */
 export class StreamFailure extends Error {
   readonly reason: EgressFailure['reason']

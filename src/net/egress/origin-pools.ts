@@ -18,21 +18,29 @@ export interface PoolLimits {
   readonly keepAliveTimeoutMs: number
 }
 
-/** `maxRunning` of a pool whose parties may have so many calls each. */
-export function runningOf(maxOfParty: number): number {
+/** Connections of a pool whose parties may have so many each. */
+export function connectionsOf(maxOfParty: number): number {
   return Math.floor((maxOfParty * 21) / 16)
 }
 
-type OpenClient = (origin: string, transport: UpstreamTransport | undefined) => OriginClient
+interface OriginLimits extends OriginPoolLimits {
+  readonly maxConnections: number
+}
+
+type OpenClient = (
+  origin: string,
+  transport: UpstreamTransport | undefined,
+  maxConnections: number,
+) => OriginClient
 
 export class OriginPools {
   readonly #pools = new Map<string, OriginPool>()
   readonly #maxOrigins: number
-  readonly #limitsOf: (isHttp2: boolean) => OriginPoolLimits
+  readonly #limitsOf: (isHttp2: boolean) => OriginLimits
   readonly #openClient: OpenClient
   #uses = 0
 
-  constructor(maxOrigins: number, limitsOf: (isHttp2: boolean) => OriginPoolLimits, openClient: OpenClient) {
+  constructor(maxOrigins: number, limitsOf: (isHttp2: boolean) => OriginLimits, openClient: OpenClient) {
     this.#maxOrigins = maxOrigins
     this.#limitsOf = limitsOf
     this.#openClient = openClient
@@ -40,8 +48,7 @@ export class OriginPools {
 
   /** @returns undefined when every pool has calls in flight to another origin, or over another transport */
   of(origin: string, transport: UpstreamTransport | undefined): OriginPool | undefined {
-    const isHttp2 = transport?.http2 === true
-    const key = isHttp2 ? `http2 ${origin}` : origin
+    const key = transport?.http2 === true ? `http2 ${origin}` : origin
     const found = this.#pools.get(key) ?? this.#open(key, origin, transport)
     if (found !== undefined) found.usedAt = ++this.#uses
     return found
@@ -50,7 +57,8 @@ export class OriginPools {
   #open(key: string, origin: string, transport: UpstreamTransport | undefined): OriginPool | undefined {
     if (this.#pools.size >= this.#maxOrigins && !this.#evict()) return undefined
     const limits = this.#limitsOf(transport?.http2 === true)
-    const opened = new OriginPool(this.#openClient(origin, transport), limits)
+    const client = this.#openClient(origin, transport, limits.maxConnections)
+    const opened = new OriginPool(client, limits)
     this.#pools.set(key, opened)
     return opened
   }

@@ -1,6 +1,7 @@
 /** Mounts a web-standard handler (`Request` → `Response`) on a listener, with bounded request bodies, aborts and streamed responses. */
 import { byteString } from './byte-string.ts'
 import type { HeaderList, HttpHandler, HttpRequest, HttpResponse, ResponseStream } from './listener.ts'
+import { NOSNIFF } from './pages.ts'
 
 /** What the handler learns of the other end of the connection. */
 export type WebPeer = Pick<HttpRequest, 'peerVerified' | 'peerAddress'>
@@ -176,9 +177,5 @@ function declaredLength(reply: Response): number | undefined {
 }
 
 function refuse(response: HttpResponse, status: number, error: string, message: string): void {
-  response.send(
-    status,
-    ['content-type', 'application/json', 'x-content-type-options', 'nosniff'],
-    JSON.stringify({ error, message }),
-  )
+  response.send(status, ['content-type', 'application/json', ...NOSNIFF], JSON.stringify({ error, message }))
 }
