@@ -109,6 +109,15 @@ it('only test/fixtures/key-pair.ts generates keys with node:crypto, and says why
   expect(makers.map(({ path }) => path)).toEqual(['fixtures/key-pair.ts'])
 })
 
+it('a module that tests share registers no hook when it loads', () => {
+  // one worker runs many files with the modules it has loaded: the hooks would belong to the first file alone
+  const registering = others.filter(
+    ({ path, text }) => !path.endsWith('.test.ts') && /^(before|after)(All|Each)\(/m.test(text),
+  )
+  // a setup file, which runs before each file
+  expect(registering.map(({ path }) => path)).toEqual(['mutation/setup.ts'])
+})
+
 describe('package.json', () => {
   const manifest = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8'))
   const lock = JSON.parse(readFileSync(`${ROOT}package-lock.json`, 'utf8'))

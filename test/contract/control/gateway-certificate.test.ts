@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ENDPOINTS } from '../../../src/control-plane/api/endpoints.ts'
 import { mountWeb } from '../../../src/net/server/web.ts'
 import type { Renewable } from '../../../src/net/tls/client-tls.ts'
@@ -27,7 +27,7 @@ describe.skipIf(!hasOpenssl)('a control plane with API_CLIENT_CA (needs openssl)
   let port: number
   const kept = new Agent({ keepAlive: true })
 
-  beforeAll(async () => {
+  beforeEach(async () => {
     authority = new Authority(dir)
     client = authority.issue('edge')
     const { cert, key } = authority.issue('api')
@@ -40,7 +40,7 @@ describe.skipIf(!hasOpenssl)('a control plane with API_CLIENT_CA (needs openssl)
     const tls = { cert: fromFile(cert), key: fromFile(key), clientCa: fromFile(authority.ca) }
     port = (await openListener('node', handler, { tls })).port
   }, 60_000)
-  afterAll(async () => {
+  afterEach(async () => {
     kept.destroy()
     await plane.close()
     rmSync(dir, { recursive: true, force: true })

@@ -1,7 +1,7 @@
 /** What the listener suites share: a listener of each kind on a free port, and a client that writes raw bytes. */
 
 import { connect, type Socket } from 'node:net'
-import { afterEach, beforeEach, describe } from 'vitest'
+import { beforeEach, describe, onTestFinished } from 'vitest'
 import {
   createListener,
   isStrictParser,
@@ -36,15 +36,6 @@ export const isStrictUws = isStrictParser('uws')
 const DRAWS = { none: () => 1 - Number.EPSILON, every: () => 0 }
 let draw = DRAWS.none
 
-const opened: Listener[] = []
-const sockets: Socket[] = []
-
-afterEach(async () => {
-  draw = DRAWS.none
-  for (const socket of sockets.splice(0)) socket.destroy()
-  for (const listener of opened.splice(0)) await listener.close()
-})
-
 type Suite = (kind: ListenerKind) => void
 
 /** One `describe` for each listener; the fast one is skipped by name where its native build does not load. */
@@ -66,6 +57,9 @@ function describeListener(kind: ListenerKind, title: string, suite: Suite, rando
   describe.skipIf(isMissing)(`${title}, ${kind} listener${reason}`, () => {
     beforeEach(() => {
       draw = random
+      onTestFinished(() => {
+        draw = DRAWS.none
+      })
     })
     suite(kind)
   })
@@ -95,7 +89,7 @@ export async function openListener(
     random: draw,
     ...rest,
   })
-  opened.push(listener)
+  onTestFinished(() => listener.close())
   const { port } = await listener.listen()
   return { listener, port, url: `http://127.0.0.1:${port}`, refused, errors }
 }
@@ -112,7 +106,7 @@ export class RawClient {
 
   constructor(port: number) {
     this.socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    sockets.push(this.socket)
+    onTestFinished(() => void this.socket.destroy())
     this.socket.on('data', chunk => {
       this.receivedBytes += chunk.length
       if (this.keep) this.received = Buffer.concat([this.received, chunk])

@@ -1,6 +1,8 @@
 /** Sessions of the page of connections at a test provider, forms of other sites, and the headers and reports of both pages. No browser runs. */
 import { expect, it } from 'vitest'
-import { cookiesOf, get, ORIGIN, open, returnWith, signIn, world } from './served-pages.ts'
+import { cookiesOf, get, ORIGIN, open, returnWith, servePages, signIn, world } from './served-pages.ts'
+
+servePages()
 
 /** Each is private, and browsers guess no type. */
 function expectGuarded({ headers }: Response): void {

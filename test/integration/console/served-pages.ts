@@ -18,7 +18,6 @@ import type { Egress } from '../../../src/net/egress/egress.ts'
 
 export const ORIGIN = 'http://localhost:9999'
 const HOUR_MS = 3_600_000
-const folder = mkdtempSync(join(tmpdir(), 'sessions-'))
 const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 /** Its issuer is the provider behind the gateway. */
 const ID_TOKEN = `${encoded({ alg: 'RS256' })}.${encoded({ iss: 'http://provider.example', sub: 'ada', aud: 'console' })}.c2ln`
@@ -29,6 +28,7 @@ const ERRORS: { readonly [status: number]: string } = { 400: 'invalid_grant', 40
 /** The OAuth endpoints of a gateway, with refresh tokens that may be used once. */
 let provider: Server
 let egress: Egress
+let folder: string
 
 /** The provider and what the pages are given, as the test sets it, and what they did. */
 export const world = {
@@ -66,67 +66,71 @@ export const world = {
   registrations: 0,
 }
 
-beforeAll(async () => {
-  provider = createServer((request, response) => {
-    let body = ''
-    request.on('data', piece => {
-      body += piece
-    })
-    request.on('end', () => {
-      const json = (value: object, success = 200): void => {
-        response.writeHead(world.status === 200 ? success : world.status, {
-          'content-type': 'application/json',
-        })
-        response.end(JSON.stringify(value))
-      }
-      if (request.url === '/oauth/register') {
-        world.registrations++
-        return json({ client_id: 'console' }, 201)
-      }
-      if (request.url === '/oauth/revoke') {
-        const failed = world.revocations.shift()
-        response.writeHead(failed ?? 200, { 'content-type': 'application/json' })
-        if (failed === undefined) world.revoked.push(new URLSearchParams(body).get('token')!)
-        return response.end(failed === undefined ? '{}' : '{"error":"server_error"}')
-      }
-      if (request.url !== '/oauth/token') world.documents++
-      if (request.url !== '/oauth/token')
-        return json({ issuer: world.issuer, authorization_endpoint: 'http://provider.example/auth' })
-      if (world.status !== 200) return json({ error: ERRORS[world.status] ?? 'server_error' })
-      const form = new URLSearchParams(body)
-      world.forms.push(form)
-      const refresh = form.get('refresh_token')
-      if (refresh !== null) world.refreshes.push(refresh)
-      const number = world.refreshes.length
-      const send = (): void =>
-        json({
-          access_token: `access-${number}`,
-          token_type: 'Bearer',
-          refresh_token: `refresh-${number}`,
-          expires_in: 300,
-          id_token: ID_TOKEN,
-        })
-      if (world.held === undefined) send()
-      else void world.held.then(send)
-    })
-  }).listen(0, '127.0.0.1')
-  await once(provider, 'listening')
-  egress = createEgress({ allow: [], allowLoopback: true })
-})
-afterAll(async () => {
-  await egress.close()
-  provider.close()
-  rmSync(folder, { recursive: true, force: true })
-})
-beforeEach(() => {
-  Object.assign(world, {
-    ...{ nowMs: Date.parse('2026-11-22T12:00:00Z'), status: 200, held: undefined, isStoreAvailable: true },
-    ...{ refreshes: [], revocations: [], revoked: [], unrevoked: [], forms: [], tokens: [], events: [] },
-    ...{ streamsEnded: 0, documents: 0, registrations: 0 },
+/** Serves the pages to the tests of the file that calls this, each with a world as new. */
+export function servePages(): void {
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'sessions-'))
+    provider = createServer((request, response) => {
+      let body = ''
+      request.on('data', piece => {
+        body += piece
+      })
+      request.on('end', () => {
+        const json = (value: object, success = 200): void => {
+          response.writeHead(world.status === 200 ? success : world.status, {
+            'content-type': 'application/json',
+          })
+          response.end(JSON.stringify(value))
+        }
+        if (request.url === '/oauth/register') {
+          world.registrations++
+          return json({ client_id: 'console' }, 201)
+        }
+        if (request.url === '/oauth/revoke') {
+          const failed = world.revocations.shift()
+          response.writeHead(failed ?? 200, { 'content-type': 'application/json' })
+          if (failed === undefined) world.revoked.push(new URLSearchParams(body).get('token')!)
+          return response.end(failed === undefined ? '{}' : '{"error":"server_error"}')
+        }
+        if (request.url !== '/oauth/token') world.documents++
+        if (request.url !== '/oauth/token')
+          return json({ issuer: world.issuer, authorization_endpoint: 'http://provider.example/auth' })
+        if (world.status !== 200) return json({ error: ERRORS[world.status] ?? 'server_error' })
+        const form = new URLSearchParams(body)
+        world.forms.push(form)
+        const refresh = form.get('refresh_token')
+        if (refresh !== null) world.refreshes.push(refresh)
+        const number = world.refreshes.length
+        const send = (): void =>
+          json({
+            access_token: `access-${number}`,
+            token_type: 'Bearer',
+            refresh_token: `refresh-${number}`,
+            expires_in: 300,
+            id_token: ID_TOKEN,
+          })
+        if (world.held === undefined) send()
+        else void world.held.then(send)
+      })
+    }).listen(0, '127.0.0.1')
+    await once(provider, 'listening')
+    egress = createEgress({ allow: [], allowLoopback: true })
   })
-  world.marks = fileMarks(mkdtempSync(join(folder, 'marks-')), () => world.nowMs)
-  open(`http://127.0.0.1:${(provider.address() as AddressInfo).port}`, undefined)
-})
+  afterAll(async () => {
+    await egress.close()
+    provider.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  beforeEach(() => {
+    Object.assign(world, {
+      ...{ nowMs: Date.parse('2026-11-22T12:00:00Z'), status: 200, held: undefined, isStoreAvailable: true },
+      ...{ refreshes: [], revocations: [], revoked: [], unrevoked: [], forms: [], tokens: [], events: [] },
+      ...{ streamsEnded: 0, documents: 0, registrations: 0 },
+    })
+    world.marks = fileMarks(mkdtempSync(join(folder, 'marks-')), () => world.nowMs)
+    open(`http://127.0.0.1:${(provider.address() as AddressInfo).port}`, undefined)
+  })
+}
 
 /** @param publicUrl of the console */
 export function open(gatewayUrl: string, publicUrl: string | undefined): void {

@@ -1,7 +1,9 @@
 /** Login and sessions of the console at a test provider: refresh, outages, the end. No browser runs. */
 import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { cookiesOf, get, ORIGIN, returnWith, signIn, use, world } from './served-pages.ts'
+import { cookiesOf, get, ORIGIN, returnWith, servePages, signIn, use, world } from './served-pages.ts'
+
+servePages()
 
 it('signs in with the code, the verifier of the challenge and the resource, at a provider that names itself', async () => {
   const begun = await get('login')

@@ -1,14 +1,12 @@
-/** A directory for a journal, and a copy of one as a crash leaves it. */
+/** A directory for a journal of one test, and a copy of one as a crash leaves it. */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll } from 'vitest'
-
-const made: string[] = []
+import { onTestFinished } from 'vitest'
 
 export function newDirectory(): string {
   const dir = mkdtempSync(join(tmpdir(), 'journal-'))
-  made.push(dir)
+  onTestFinished(() => rmSync(dir, { recursive: true, force: true }))
   return join(dir, 'quota')
 }
 
@@ -18,7 +16,3 @@ export function crashed(dir: string): string {
   cpSync(dir, copy, { recursive: true, filter: source => !source.endsWith('/lock') })
   return copy
 }
-
-afterAll(() => {
-  for (const dir of made) rmSync(dir, { recursive: true, force: true })
-})
