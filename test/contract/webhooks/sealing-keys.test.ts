@@ -24,7 +24,8 @@ const BOUNDS = {
   perTenant: 32,
   quickPerTenant: 32,
   slowPerTenant: 8,
-  slowAfterMs: 1_000,
+  // as the lease: no delivery is slow, also while the store opens again
+  slowAfterMs: 15_000,
   leaseMs: 15_000,
   lease: 'lease',
 }
