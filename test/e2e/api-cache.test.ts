@@ -158,10 +158,10 @@ describe('what reaches the upstream is in the key, or the same for all', () => {
 
   function send(at: string, headers: Record<string, string>, localAddress = '127.0.0.1'): Promise<string> {
     return new Promise((resolve, reject) => {
-      getOver(shared.url + at, { headers, localAddress }, response => resolve(textOf(response))).on(
-        'error',
-        reject,
-      )
+      // the local address is one of IPv4, and `localhost` has others
+      getOver(shared.url + at, { headers, localAddress, family: 4 }, response =>
+        resolve(textOf(response)),
+      ).on('error', reject)
     })
   }
 
