@@ -25,7 +25,7 @@ import {
   UNKNOWN,
 } from './window-abi'
 import { Consumer, Slot, inFlightOf, lockOf, minuteOf, secondOf } from './window-slot'
-import { day, month, setCalendar } from './window-calendar'
+import { day, monthOfDay, setCalendar } from './window-calendar'
 import { settle } from './window-decide'
 import { keyHigh, keyLow, useKey } from './window-key'
 import { held } from './window-ring'
@@ -68,7 +68,7 @@ export function describe(slot: usize): void {
   store<u64>(scratch, shared.keyLow, SCRATCH_HASH)
   store<u64>(scratch, shared.keyHigh, SCRATCH_HASH + 8)
   store<u32>(scratch, consumer.day, READ_DAY)
-  store<u32>(scratch, consumer.month, READ_MONTH)
+  store<u32>(scratch, monthOfDay(consumer.day), READ_MONTH)
   store<u32>(scratch, consumer.dayCount, READ_DAY_COUNT)
   store<u32>(scratch, consumer.monthCount, READ_MONTH_COUNT)
   store<u32>(scratch, consumer.dayLimit, READ_DAY_LIMIT)
@@ -93,10 +93,7 @@ export function quotaRead(number: u32, monoMs: f64, unixMs: f64): i32 {
   return 1
 }
 
-/**
- * Sets the calendar counts of the key to zero, and its periods to those of `unixMs`, because a wrong clock may have set
- * them in the future; 0 when the key has no slot.
- */
+/** Sets the calendar counts of the key to zero, on the day of `unixMs`; 0 when the key has no slot. */
 export function quotaReset(keyLength: i32, unixMs: f64): i32 {
   useKey(base, scratch, keyLength, SCRATCH_KEY, SCRATCH_HASH)
   const slot = search(base + HEAD_CONSUMERS, keyLow, keyHigh)
@@ -107,11 +104,10 @@ export function quotaReset(keyLength: i32, unixMs: f64): i32 {
     const consumer = changetype<Consumer>(slot)
     setCalendar(<i64>unixMs)
     consumer.day = <u16>day
-    consumer.month = <u16>month
     consumer.dayCount = 0
     consumer.monthCount = 0
-    consumer.dayBefore = 0
-    consumer.monthBefore = 0
+    consumer.otherDayCount = 0
+    consumer.otherMonthCount = 0
   }
   unlock(lockOf(slot))
   return known

@@ -17,7 +17,7 @@ export function setCalendar(unixMs: i64): void {
 }
 
 /** Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": civil_from_days. */
-function monthOfDay(days: u32): u32 {
+export function monthOfDay(days: u32): u32 {
   const z = days + 719_468
   const era = z / 146_097
   const ofEra = z - era * 146_097

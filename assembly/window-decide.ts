@@ -27,7 +27,7 @@ import {
   TAKE_UNRESERVED,
 } from './window-abi'
 import { Bucket, Consumer, Slot, inFlightOf, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'
-import { day, month, monthStart } from './window-calendar'
+import { day, month, monthOfDay, monthStart } from './window-calendar'
 import {
   add,
   advance,
@@ -67,25 +67,35 @@ export function tick(slot: usize, nowMs: i64): void {
   }
 }
 
-/** As `tick`, and advances the calendar counts to the periods of `setCalendar`. */
+/** As `tick`, and turns the calendar counts to the day of `setCalendar`. */
 export function settle(slot: usize, nowMs: i64): void {
-  const consumer = changetype<Consumer>(slot)
   tick(slot, nowMs)
-  const ofDay = <u32>consumer.day
-  if (day > ofDay) {
-    // reserved units were written to the journal for the day that is over
-    consumer.reserved -= consumer.tokens
-    consumer.tokens = 0
-    consumer.dayBefore = day == ofDay + 1 ? consumer.dayCount : 0
-    consumer.dayCount = 0
-    consumer.day = <u16>day
+  const consumer = changetype<Consumer>(slot)
+  if (<u32>consumer.day == day) return
+  // reserved units were written to the journal for the day before
+  consumer.reserved -= consumer.tokens
+  consumer.tokens = 0
+  turn(slot, day)
+}
+
+/**
+ * Turns the calendar counts to a day and its month. The other day stays known, in either direction: a clock that was set to
+ * a wrong day and is put right finds the counts of the right one, and what was counted on the wrong day limits no other.
+ */
+export function turn(slot: usize, to: u32): void {
+  const consumer = changetype<Consumer>(slot)
+  const other = <u32>consumer.otherDay
+  const toMonth = monthOfDay(to)
+  if (toMonth != monthOfDay(consumer.day)) {
+    const ofMonth = consumer.monthCount
+    consumer.monthCount = toMonth == monthOfDay(other) ? consumer.otherMonthCount : 0
+    consumer.otherMonthCount = ofMonth
   }
-  const ofMonth = <u32>consumer.month
-  if (month > ofMonth) {
-    consumer.monthBefore = month == ofMonth + 1 ? consumer.monthCount : 0
-    consumer.monthCount = 0
-    consumer.month = <u16>month
-  }
+  const ofDay = consumer.dayCount
+  consumer.dayCount = to == other ? consumer.otherDayCount : 0
+  consumer.otherDayCount = ofDay
+  consumer.otherDay = consumer.day
+  consumer.day = <u16>to
 }
 
 function refuse(kind: i32, used: u32, limit: u32, retryMs: i64, resetSecs: u32): i32 {
@@ -171,16 +181,6 @@ function spend(slot: usize): void {
   shared.reserved -= 1
 }
 
-/**
- * Address of the count of the caller's period: the current one, or the one before when the caller's clock has stepped
- * back over its end. Otherwise 0: the count is unknown, so a limit counts as reached.
- */
-// @ts-ignore: decorator
-@inline
-function countAt(slot: usize, newest: u32, asked: u32, current: usize, before: usize): usize {
-  return newest == asked ? slot + current : newest == asked + 1 ? slot + before : 0
-}
-
 /** @param tool 0 when no tool limit applies */
 export function decide(
   slot: usize,
@@ -203,10 +203,8 @@ export function decide(
   const clock = consumer.clock
   const second = secondOf(slot)
   const minute = minuteOf(slot)
-  const dayAt = countAt(slot, <u32>consumer.day, day, offsetof<Consumer>('dayCount'), offsetof<Consumer>('dayBefore'))
-  const monthAt = countAt(slot, <u32>consumer.month, month, offsetof<Consumer>('monthCount'), offsetof<Consumer>('monthBefore'))
-  const ofDay = dayAt == 0 ? perDay : load<u32>(dayAt)
-  const ofMonth = monthAt == 0 ? perMonth : load<u32>(monthAt)
+  const ofDay = consumer.dayCount
+  const ofMonth = consumer.monthCount
   const flight = atomic.load<u32>(inFlightOf(slot))
   const inFlight = flight & IN_FLIGHT_MASK
 
@@ -261,8 +259,8 @@ export function decide(
   }
 
   atomic.add<u32>(inFlightOf(slot), 1)
-  if (dayAt != 0) store<u32>(dayAt, ofDay + 1)
-  if (monthAt != 0) store<u32>(monthAt, ofMonth + 1)
+  consumer.dayCount = ofDay + 1
+  consumer.monthCount = ofMonth + 1
   tightKind = NO_KIND
   if (perSecond != 0) {
     add(second, 1)

@@ -6,14 +6,25 @@ import {
   TABLE_STRIDE,
 } from './window-abi'
 import { Bucket, Consumer, inFlightOf } from './window-slot'
+import { monthOfDay } from './window-calendar'
 import { clockMs } from './window-ring'
 
 /** Longer than the longest rolling window with its sub-window. */
 const QUIET_MS: i64 = 61_000
 
+function ofDay(consumer: Consumer, day: u32): u32 {
+  if (<u32>consumer.day == day) return consumer.dayCount
+  return <u32>consumer.otherDay == day ? consumer.otherDayCount : 0
+}
+
+function ofMonth(consumer: Consumer, month: u32): u32 {
+  if (monthOfDay(consumer.day) == month) return consumer.monthCount
+  return monthOfDay(consumer.otherDay) == month ? consumer.otherMonthCount : 0
+}
+
 /**
  * True when no count still matters: no call in flight, rolling windows empty, calendar counts of an active limit zero or
- * of a period that is over, the tool's bucket full, no reservation pending.
+ * of another period, the tool's bucket full, no reservation pending.
  */
 export function idle(table: usize, slot: usize, nowMs: i64, day: u32, month: u32): bool {
   const consumer = changetype<Consumer>(slot)
@@ -28,15 +39,7 @@ export function idle(table: usize, slot: usize, nowMs: i64, day: u32, month: u32
     )
   if ((atomic.load<u32>(inFlightOf(slot)) & IN_FLIGHT_MASK) != 0) return false
   if (nowMs - clockMs(consumer.clock) < QUIET_MS) return false
-  if (
-    consumer.dayLimit != 0 &&
-    consumer.dayCount != 0 &&
-    <u32>consumer.day >= day
-  )
-    return false
   return (
-    consumer.monthLimit == 0 ||
-    consumer.monthCount == 0 ||
-    <u32>consumer.month < month
+    (consumer.dayLimit == 0 || ofDay(consumer, day) == 0) && (consumer.monthLimit == 0 || ofMonth(consumer, month) == 0)
   )
 }

@@ -14,7 +14,7 @@ import {
 } from './window-abi'
 import { Consumer, Ring, lockOf, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'
 import { setCalendar } from './window-calendar'
-import { settle, tick } from './window-decide'
+import { settle, tick, turn } from './window-decide'
 import { seize } from './window-reserve'
 import { add, addAt, clockAt, fit, held, minuteStep, misfit, phaseOf, secondStep } from './window-ring'
 import { base, find, holds, insert, scratch, slotAt, unlock } from './window-table'
@@ -95,19 +95,13 @@ export function quotaRestore(
     }
   }
   consumer.reserved = pending
-  turn(slot, day, offsetof<Consumer>('day'), offsetof<Consumer>('dayCount'), offsetof<Consumer>('dayBefore'), dayCount)
-  turn(slot, month, offsetof<Consumer>('month'), offsetof<Consumer>('monthCount'), offsetof<Consumer>('monthBefore'), monthCount)
+  // entries come in order: a later one is right about its day, even with a lower count (a reset)
+  if (<u32>consumer.day != day) turn(slot, day)
+  consumer.dayCount = dayCount
+  consumer.monthCount = monthCount
   consumer.dayLimit = dayLimit
   consumer.monthLimit = monthLimit
   return <i32>((slot - slotAt(table, 0)) / load<u32>(table, TABLE_STRIDE))
-}
-
-/** Entries come in order: a later one is right about its period, even with a lower count (a reset). */
-function turn(slot: usize, period: u32, periodAt: usize, countAt: usize, beforeAt: usize, units: u32): void {
-  const newest = <u32>load<u16>(slot + periodAt)
-  if (period > newest) store<u32>(slot + beforeAt, period == newest + 1 ? load<u32>(slot + countAt) : 0)
-  store<u16>(slot + periodAt, <u16>period)
-  store<u32>(slot + countAt, units)
 }
 
 /**

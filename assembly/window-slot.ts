@@ -30,9 +30,9 @@ export class Consumer {
   private shared24: u32
   /** Atomic: calls in flight in the lower half; in the upper half how many may be, where that is reserved. */
   inFlight: u32
-  /** Days and months since 1970-01 (UTC) that the counts belong to. */
+  /** Days since 1970-01-01 (UTC): the one of the counts, and the one counted before it, which may be later. */
   day: u16
-  month: u16
+  otherDay: u16
   dayCount: u32
   monthCount: u32
   /** The limits as last seen, for statistics and to decide whether the consumer is idle. */
@@ -45,13 +45,13 @@ export class Consumer {
   secondOpen: u32
   private secondHeld: u32
   private secondQuantum: u32
-  /** Counts of the day and month before, for a clock that steps back over their end. */
-  dayBefore: u32
+  /** Counts of the other day and of its month, for a clock that is set; that of the month is not valid where both days are of one month. */
+  otherDayCount: u32
   /** The rolling minute: the fields of a Ring. */
   minuteOpen: u32
   private minuteHeld: u32
   private minuteQuantum: u32
-  monthBefore: u32
+  otherMonthCount: u32
 }
 
 /** A rolling window; its bytes of closed sub-windows are separate. */

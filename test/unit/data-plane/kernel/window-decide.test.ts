@@ -145,48 +145,71 @@ describe('calendar', () => {
     )
   })
 
-  test('a clock that steps back over midnight gives no day more than its limit', () => {
+  test('a clock that is wrong at times gives no day and no month more than its limit while it is right, and refuses nothing that was not used', () => {
+    const DAY_MS = 86_400_000
+    const step = fc.record({
+      passedMs: fc.nat(30 * 3_600_000),
+      calls: fc.integer({ min: 1, max: 30 }),
+      wrongByMs: fc.oneof(
+        fc.constant(0),
+        fc.integer({ min: -2000, max: 2000 }),
+        fc.integer({ min: -400, max: 400 }).map(days => days * DAY_MS),
+      ),
+      wrongCalls: fc.nat(30),
+    })
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 20 }),
-        fc.array(
-          fc.record({ shiftMs: fc.integer({ min: -90_000_000, max: 90_000_000 }), calls: fc.nat(30) }),
-          {
-            minLength: 1,
-            maxLength: 60,
-          },
-        ),
+        fc.array(step, { minLength: 1, maxLength: 60 }),
         (limit, steps) => {
           const made = smallTable()
-          const perDay = new Map<number, number>()
-          const perMonth = new Map<number, number>()
-          let unixMs = Date.UTC(2026, 2, 31, 12)
+          const periodsOf = (ms: number) => {
+            const date = new Date(ms).toISOString()
+            return { day: date.slice(0, 10), month: date.slice(0, 7) }
+          }
+          // granted calls by the period that the clock showed: all of them, and those while it was right
+          const shown = new Map<string, number>()
+          const right = new Map<string, number>()
           let monoMs = 1000
-          for (const { shiftMs, calls } of steps) {
-            unixMs += shiftMs
+          let rightMs = Date.UTC(2026, 2, 30, 12)
+          const call = (unixMs: number, calls: number): void => {
             monoMs += 100
+            const { day, month } = periodsOf(unixMs)
+            const used = (period: string) => shown.get(period) ?? 0
             for (let i = 0; i < calls; i++) {
-              if (made.take('a', monoMs, unixMs, { day: limit, month: limit * 3 }) !== TAKE_GRANTED) break
-              const day = Math.floor(unixMs / 86_400_000)
-              const month = new Date(unixMs).getUTCMonth()
-              perDay.set(day, (perDay.get(day) ?? 0) + 1)
-              perMonth.set(month, (perMonth.get(month) ?? 0) + 1)
+              if (made.take('a', monoMs, unixMs, { day: limit, month: limit * 3 }) !== TAKE_GRANTED) {
+                expect(used(day) >= limit || used(month) >= limit * 3).toBe(true)
+                break
+              }
+              for (const period of [day, month]) {
+                shown.set(period, used(period) + 1)
+                if (unixMs === rightMs) right.set(period, (right.get(period) ?? 0) + 1)
+              }
             }
           }
-          expect(Math.max(0, ...perDay.values())).toBeLessThanOrEqual(limit)
-          expect(Math.max(0, ...perMonth.values())).toBeLessThanOrEqual(limit * 3)
+          for (const { passedMs, calls, wrongByMs, wrongCalls } of steps) {
+            rightMs += passedMs
+            call(rightMs, calls)
+            if (wrongByMs !== 0) call(rightMs + wrongByMs, wrongCalls)
+          }
+          for (const [period, calls] of right)
+            expect(calls).toBeLessThanOrEqual(period.length > 7 ? limit : limit * 3)
         },
       ),
       { numRuns: 2000 },
     )
   })
 
-  test('a consumer whose day a wrong clock has put into the future is freed by a reset', () => {
+  test('a limit that was used up on a wrong day of the future refuses nothing on the right one', () => {
     const made = smallTable()
-    made.take('a', 1000, NOON + 30 * 86_400_000, { day: 5 })
-    expect(made.take('a', 1001, NOON, { day: 5 })).toBe(TAKE_REFUSED)
-    expect(made.kernel.quotaReset(made.table.writeKey('a'), NOON)).toBe(1)
-    expect(made.take('a', 1002, NOON, { day: 5 })).toBe(TAKE_GRANTED)
+    expect(made.take('a', 1000, NOON, { day: 2 })).toBe(TAKE_GRANTED)
+    const wrong = NOON + 400 * 86_400_000
+    expect(made.take('a', 1001, wrong, { day: 2 })).toBe(TAKE_GRANTED)
+    expect(made.take('a', 1002, wrong, { day: 2 })).toBe(TAKE_GRANTED)
+    expect(made.take('a', 1003, wrong, { day: 2 })).toBe(TAKE_REFUSED)
+    expect(made.take('a', 1004, NOON, { day: 2 })).toBe(TAKE_GRANTED)
+    expect(made.take('a', 1005, NOON, { day: 2 })).toBe(TAKE_REFUSED)
+    expect(made.out[OUT_RESET / 4]).toBe(Math.ceil(NOON / 86_400_000) * 86_400)
   })
 })
 
