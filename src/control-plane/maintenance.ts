@@ -6,7 +6,7 @@ import { expireDue } from './api/services/subscriptions.ts'
 import type { Fleet } from './publisher/fleet.ts'
 import type { Publisher } from './publisher/publisher.ts'
 import { recordAction } from './store/audited.ts'
-import { EVERY_TENANT, type Store } from './store/store.ts'
+import { EVERY_TENANT, type Store, type Transaction } from './store/store.ts'
 
 const EXPIRE_AT_ONCE = 200
 const SWEEP_AT_ONCE = 5_000
@@ -80,11 +80,11 @@ export class Maintenance {
 
   /** The chain then begins after the last record that was deleted, which a new record at its end names. */
   async #sweepAudit(): Promise<void> {
-    const { store, now, auditRetentionMs } = this.#options
+    const { store, auditRetentionMs } = this.#options
     if (auditRetentionMs === 0) return
     const sweep = (): Promise<boolean> =>
       store.write(EVERY_TENANT, async tx => {
-        const anchor = await tx.audit.sweep(new Date(now() - auditRetentionMs), SWEEP_AT_ONCE)
+        const anchor = await tx.audit.sweep(before(tx, auditRetentionMs), SWEEP_AT_ONCE)
         if (anchor === undefined) return false
         const resource = { type: 'audit_record', id: String(anchor.seq), tenantId: null }
         recordAction(tx, systemOrigin('system.audit.sweep'), resource, { after: anchor })
@@ -107,13 +107,13 @@ export class Maintenance {
         )
       if (now() - this.#droppedAtMs < DROP_EVERY_MS) return
       await store.write(EVERY_TENANT, async tx => {
-        await tx.events.sweep(new Date(now() - KEEP_EVENTS_MS))
-        await tx.tierUsage.sweep(new Date(now() - KEEP_TIER_USAGE_MS))
+        await tx.events.sweep(before(tx, KEEP_EVENTS_MS))
+        await tx.tierUsage.sweep(before(tx, KEEP_TIER_USAGE_MS))
         await tx.idempotency.sweep()
-        await tx.notices.sweep(new Date(now() - KEEP_QUOTA_NOTICES_MS))
+        await tx.notices.sweep(before(tx, KEEP_QUOTA_NOTICES_MS))
         await tx.metering.sweep({
-          rowsBefore: new Date(now() - KEEP_METERING_MS),
-          marksBefore: new Date(now() - KEEP_METERING_MARKS_MS),
+          rowsBefore: before(tx, KEEP_METERING_MS),
+          marksBefore: before(tx, KEEP_METERING_MARKS_MS),
         })
       })
       await this.#sweepAudit()
@@ -122,4 +122,9 @@ export class Maintenance {
       onFault('a maintenance round of the control plane failed; the next round retries', error)
     }
   }
+}
+
+/** @returns when the database's clock showed `ms` less: no instance deletes early because its clock is ahead */
+function before({ now }: Transaction, ms: number): Date {
+  return new Date(now.getTime() - ms)
 }

@@ -176,16 +176,16 @@ export const EMPTY_NAMES = /(^|[-./])(utils?|helpers?|managers?|misc|stuff)([-./
  * Lines of each folder. A folder may shrink by itself; a higher number is an edit of this table, with its reason in the message of the commit.
  */
 export const FOLDER_LINES: { readonly [folder: string]: number } = {
-  assembly: 2502,
-  bench: 12395,
+  assembly: 2493,
+  bench: 12396,
   'console/src': 10081,
-  'src/app': 12166,
-  'src/base': 4479,
+  'src/app': 12292,
+  'src/base': 4486,
   'src/bridge': 615,
   'src/catalog': 11820,
   'src/console': 2009,
-  'src/control-plane': 17339,
-  'src/data-plane': 32261,
+  'src/control-plane': 17375,
+  'src/data-plane': 32274,
   'src/example': 1447,
   'src/identity': 1949,
   'src/link': 1097,

@@ -133,7 +133,6 @@ export async function withStore(
     url,
     dataDir,
     mustExist: database === 'existing',
-    now: Date.now,
     queryTimeoutMs: 0,
     onFault: (message, error) => console.error(message, error),
   }).catch(error => {

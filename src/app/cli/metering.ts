@@ -213,7 +213,6 @@ async function countersInto(ledger: Ledger, url: string, dataDir: string): Promi
       url,
       dataDir,
       mustExist: true,
-      now: Date.now,
       onFault: () => undefined,
     })
     try {

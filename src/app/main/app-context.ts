@@ -178,8 +178,8 @@ class Clock {
   #offsetMs = 0
   readonly #listeners: ((ms: number) => void)[] = []
 
-  /** Unix ms. */
-  readonly now = (): number => Date.now() + this.#offsetMs
+  /** @param baseMs of another clock; default: of this process. @returns Unix ms */
+  readonly now = (baseMs = Date.now()): number => baseMs + this.#offsetMs
 
   readonly advance = (ms: number): void => {
     this.#offsetMs += ms

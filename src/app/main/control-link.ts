@@ -16,6 +16,7 @@ import type { ClientTls } from '../../net/tls/client-tls.ts'
 import type { Settings } from '../settings.ts'
 import { reachOf } from './app-context.ts'
 import type { Gateway } from './gateway.ts'
+import { watchClock } from './watch-clock.ts'
 
 /** A configuration that could not be served may be valid after a change of the tools. */
 const RETRY_REFUSED = { firstMs: 5_000, maxMs: 300_000 }
@@ -45,7 +46,8 @@ export function followOverHttp(gateway: Gateway, at: NonNullable<Settings['contr
     names: 'GATEWAY_CLIENT_ID and GATEWAY_CLIENT_SECRET',
     now: Date.now,
   })
-  const transport = new HttpTransport({ egress, credentials, url: at.url })
+  const onClock = watchClock(context, 'control plane')
+  const transport = new HttpTransport({ egress, credentials, url: at.url, onClock })
   return follow(gateway, { transport, dataDir: settings.dataDir })
 }
 

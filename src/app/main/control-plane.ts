@@ -30,6 +30,7 @@ import { receiveEvents } from './metering.ts'
 import { pagesAt } from './pages.ts'
 import { openControlPolicy } from './policy.ts'
 import { openSealer, sendWebhooks, webhookFaults } from './start-webhooks.ts'
+import { watchClock } from './watch-clock.ts'
 
 const DATABASE_RETRY = { firstMs: 100, maxMs: 1_000 }
 
@@ -122,12 +123,14 @@ async function openWhenAvailable(context: AppContext, readiness: Readiness): Pro
   const { settings, log, closers, clock } = context
   const sealer = openSealer(context)
   const mail = mailOptions(context)
+  const onClock = watchClock(context, 'database', fault => readiness.handleClock(fault))
   const store = await whenAvailable(context, readiness, () =>
     openMigratedStore({
       url: settings.databaseUrl,
       directUrl: settings.databaseDirectUrl,
       dataDir: settings.dataDir,
       now: clock.now,
+      onClock,
       sealer,
       mail,
       onFault: (message, error) => log.error({ err: error }, message),

@@ -27,6 +27,7 @@ export class Readiness {
   #isPublished = (): boolean => false
   #areKeysReady = (): boolean => true
   #isDraining = false
+  #clockFault: string | undefined
   #database: DatabaseState = unavailableFor('starting')
   #check: Promise<void> | undefined
   #checkedAtMs = Number.NEGATIVE_INFINITY
@@ -42,6 +43,11 @@ export class Readiness {
   /** The database could not be opened. */
   handleFailure(error: unknown): void {
     this.#set(unavailableFor(codeOf(error)))
+  }
+
+  /** @param fault why the clock of this process is not that of the database; undefined: it is */
+  handleClock(fault: string | undefined): void {
+    this.#clockFault = fault
   }
 
   /** Readiness off; requests are still served. */
@@ -92,7 +98,12 @@ export class Readiness {
   mount(app: Hono): void {
     app.get('/health', async context => {
       const waiting = await this.waitingFor()
-      return context.json({ status: this.#status(waiting, 'ok', 'degraded'), database: this.#database })
+      const clock = this.#clockFault
+      return context.json({
+        status: this.#status(waiting, clock === undefined ? 'ok' : 'degraded', 'degraded'),
+        database: this.#database,
+        ...(clock !== undefined && { clock }),
+      })
     })
     app.get('/ready', async context => {
       const waiting = await this.waitingFor()

@@ -66,7 +66,7 @@ export function startMails(options: MailOptions): Mails {
       await Promise.all(claimed.map(mail => settle(mail, lease)))
       if (claimed.length === SLOTS) rounds.request()
       if (now() - droppedAtMs < DROP_EVERY_MS) return
-      await store.write(EVERY_TENANT, tx => tx.mails.sweep(new Date(now() - KEEP_MS)))
+      await store.write(EVERY_TENANT, tx => tx.mails.sweep(new Date(tx.now.getTime() - KEEP_MS)))
       droppedAtMs = now()
     } catch (error) {
       onFault(

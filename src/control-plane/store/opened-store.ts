@@ -18,8 +18,10 @@ export interface StoreOptions {
   readonly dataDir: string
   /** A missing embedded database is then an error; by default it is created. */
   readonly mustExist?: boolean
-  /** Unix ms; every row is stamped with it. */
-  readonly now: () => number
+  /** @returns Unix ms that every row is stamped with and compared to, from those of the database's clock; default: these. For tests */
+  readonly now?: (databaseMs: number) => number
+  /** Called in each transaction with how far the clock of this process is ahead of the database's, in ms; negative: behind. */
+  readonly onClock?: (aheadMs: number) => void
   /** Called for errors that no caller gets: a lost listening connection, a lock that could not be refreshed. */
   readonly onFault: (message: string, error: unknown) => void
   /** Called when the database becomes unavailable, and when it is available again. */

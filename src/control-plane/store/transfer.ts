@@ -75,9 +75,9 @@ export interface Transfer {
   ): Promise<void>
 }
 
-export function createTransfer(db: Kysely<Tables>, now: () => number): Transfer {
+export function createTransfer(db: Kysely<Tables>): Transfer {
   async function migrations(): Promise<readonly string[]> {
-    const status = await createMigrator(db, now).status()
+    const status = await createMigrator(db).status()
     return status.flatMap(({ name, appliedAt }) => (appliedAt === undefined ? [] : [name]))
   }
   return {
@@ -115,7 +115,7 @@ export function createTransfer(db: Kysely<Tables>, now: () => number): Transfer 
         throw new Error(
           'the target database has a newer schema than the backup or source database. Use an empty target database.',
         )
-      await createMigrator(db, now, known).migrate()
+      await createMigrator(db, known).migrate()
       await db.transaction().execute(async trx => {
         await enterAll(trx)
         const tables = await existing(trx)
@@ -123,7 +123,7 @@ export function createTransfer(db: Kysely<Tables>, now: () => number): Transfer 
         const expected = await fill(part => writeRows(trx, part))
         compare(expected.tables, await summarize(trx, tables))
       })
-      await createMigrator(db, now).migrate()
+      await createMigrator(db).migrate()
     },
   }
 }

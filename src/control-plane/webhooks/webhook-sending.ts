@@ -59,7 +59,8 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       const at = now()
       if (at - droppedAtMs < DROP_EVERY_MS) return
       await store.write(EVERY_TENANT, async tx => {
-        await tx.deliveries.sweep(new Date(at - KEEP_DELIVERIES_MS), new Date(at - KEEP_SEALED_MS))
+        const atMs = tx.now.getTime()
+        await tx.deliveries.sweep(new Date(atMs - KEEP_DELIVERIES_MS), new Date(atMs - KEEP_SEALED_MS))
         await tx.webhooks.dropOldSecrets()
       })
       droppedAtMs = at

@@ -1,6 +1,7 @@
 /** The transport to a control plane over HTTP: event stream, polls, reports and replies. `follower.ts` decides when to connect again. */
 
 import { Cancellation } from '../../base/cancellation.ts'
+import { clockAheadMs } from '../../base/clock-difference.ts'
 import { shownAddress } from '../../base/shown-address.ts'
 import type { ClientCredentials } from '../../identity/client-credentials.ts'
 import type { ShareUpdate } from '../../link/control-share.ts'
@@ -26,6 +27,8 @@ interface HttpTransportOptions {
   readonly credentials: Pick<ClientCredentials, 'token' | 'discardToken'>
   /** URL of the control plane, without `/v1`. */
   readonly url: string
+  /** Called with how far the clock of this process is ahead of the control plane's, in ms; negative: behind. */
+  readonly onClock?: (aheadMs: number) => void
 }
 
 export class HttpTransport implements ControlPlaneTransport {
@@ -108,11 +111,13 @@ export class HttpTransport implements ControlPlaneTransport {
     body: string | undefined,
     timeoutMs: number,
   ): Promise<EgressResponse> {
+    const headers = await this.#headers()
+    const sentAtMs = Date.now()
     const response = await this.#options.egress.request({
       method,
       url: `${this.#base}${path}`,
       headers: [
-        ...(await this.#headers()),
+        ...headers,
         'accept',
         'application/json',
         ...(body === undefined ? [] : ['content-type', 'application/json']),
@@ -122,6 +127,11 @@ export class HttpTransport implements ControlPlaneTransport {
       maxResponseBytes: method === 'GET' ? MAX_SHARE_BYTES : MAX_RESPONSE_BYTES,
     })
     if (response.kind === 'failure') throw new Error(response.message)
+    // RFC 9110 section 6.6.1: whole seconds
+    const earliestMs = Date.parse(response.headers.get('date'))
+    const latestMs = earliestMs + 999
+    if (!Number.isNaN(earliestMs))
+      this.#options.onClock?.(clockAheadMs({ sentAtMs, receivedAtMs: Date.now(), earliestMs, latestMs }))
     return response
   }
 

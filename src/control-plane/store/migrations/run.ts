@@ -23,11 +23,7 @@ export interface Migrator {
 /** Advisory lock of migrations: an arbitrary number, the same in every instance. */
 const LOCK = 7_270_736_901
 
-export function createMigrator(
-  db: Kysely<Tables>,
-  now: () => number,
-  migrations: readonly Migration[] = MIGRATIONS,
-): Migrator {
+export function createMigrator(db: Kysely<Tables>, migrations: readonly Migration[] = MIGRATIONS): Migrator {
   return {
     async migrate() {
       return db.transaction().execute(async trx => {
@@ -44,7 +40,7 @@ export function createMigrator(
             .values({
               name: migration.name,
               checksum: checksum(migration),
-              appliedAt: new Date(now()),
+              appliedAt: sql<Date>`statement_timestamp()`,
             })
             .execute()
         }

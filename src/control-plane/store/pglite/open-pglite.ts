@@ -34,6 +34,7 @@ export async function openPglite(directory: string | undefined, options: StoreOp
       adapter: 'pglite',
       db,
       now: options.now,
+      onClock: options.onClock,
       sealer: options.sealer ?? NO_SEALER,
       mail: options.mail,
       listen: async listener => {
@@ -53,7 +54,7 @@ export async function openPglite(directory: string | undefined, options: StoreOp
         lock?.release()
       },
     })
-    return { store, migrator: createMigrator(db, options.now), transfer: createTransfer(db, options.now) }
+    return { store, migrator: createMigrator(db), transfer: createTransfer(db) }
   } catch (error) {
     lock?.release()
     throw error

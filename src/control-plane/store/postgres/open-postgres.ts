@@ -61,6 +61,7 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
     adapter: 'postgres',
     db,
     now: options.now,
+    onClock: options.onClock,
     sealer: options.sealer ?? NO_SEALER,
     mail: options.mail,
     // as parameters of the connection, a pooler would refuse them
@@ -86,7 +87,7 @@ export async function openPostgres(url: string, options: StoreOptions): Promise<
       )
     throw new Error(`the database at ${host(url)} refuses the connection: ${text}. Check DATABASE_URL.`)
   }
-  return { store, migrator: createMigrator(db, options.now), transfer: createTransfer(db, options.now) }
+  return { store, migrator: createMigrator(db), transfer: createTransfer(db) }
 }
 
 function host(url: string): string {

@@ -1,9 +1,10 @@
 /** The session of a transaction: scope, role, settings, signal channel and the clock of messages. */
 import { type Kysely, sql, type Transaction as Trx } from 'kysely'
+import { clockAheadMs } from '../../../base/clock-difference.ts'
 import type { Sealer } from '../../../base/secrets/sealer.ts'
 import type { NewAuditRecord } from '../../../model/audit.ts'
 import type { NewEvent } from '../../../model/event.ts'
-import type { MailOptions } from '../opened-store.ts'
+import type { MailOptions, StoreOptions } from '../opened-store.ts'
 import type { Scope } from '../store.ts'
 import type { Tables } from './tables.ts'
 
@@ -43,15 +44,28 @@ export async function needsAppRole(db: Kysely<Tables>): Promise<boolean> {
 /** Settings of a transaction by name. A pooler may give each transaction another session, so none is set for the session. */
 export type TransactionSettings = Readonly<Record<string, string>>
 
+interface Entry {
+  readonly scope: Scope
+  readonly asAppRole: boolean
+  readonly onClock: StoreOptions['onClock']
+}
+
+/** @returns Unix ms of the database's clock: instances whose clocks differ agree about what is due */
 export async function enter(
   db: Trx<Tables>,
-  scope: Scope,
-  asAppRole: boolean,
+  { scope, asAppRole, onClock }: Entry,
   settings: TransactionSettings,
-): Promise<void> {
+): Promise<number> {
   const all = { 'toolgate.tenant': scope, ...(asAppRole ? { role: 'toolgate_app' } : {}), ...settings }
   const each = Object.entries(all).map(([name, value]) => sql`set_config(${name}, ${value}, true)`)
-  await sql`select ${sql.join(each)}`.execute(db)
+  const sentAtMs = Date.now()
+  const { rows } = await sql<{ nowMs: number }>`
+    select extract(epoch from statement_timestamp())::double precision * 1000 as now_ms, ${sql.join(each)}`.execute(
+    db,
+  )
+  const { nowMs } = rows[0]!
+  onClock?.(clockAheadMs({ sentAtMs, receivedAtMs: Date.now(), earliestMs: nowMs, latestMs: nowMs }))
+  return Math.floor(nowMs)
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The Store over a Kysely dialect of PostgreSQL, and the Kysely instance for it. The adapters provide the dialect and the listening for signals. */
 import { CamelCasePlugin, type Dialect, Kysely, sql, type Transaction as Trx } from 'kysely'
 import type { Sealer } from '../../../base/secrets/sealer.ts'
-import type { MailOptions } from '../opened-store.ts'
+import type { MailOptions, StoreOptions } from '../opened-store.ts'
 import {
   EVERY_TENANT,
   type Scope,
@@ -47,7 +47,8 @@ export function database(dialect: Dialect): Kysely<Tables> {
 interface SqlStoreParts {
   readonly adapter: Store['adapter']
   readonly db: Kysely<Tables>
-  readonly now: () => number
+  readonly now: StoreOptions['now']
+  readonly onClock: StoreOptions['onClock']
   readonly sealer: Sealer
   readonly settings?: TransactionSettings
   readonly mail: MailOptions | undefined
@@ -64,17 +65,21 @@ const RETRIED = new Set(['40001', '40P01'])
 const READ_ONLY = '25006'
 
 export function sqlStore(parts: SqlStoreParts): Store {
-  const { db, now, sealer } = parts
+  const { db, now, onClock, sealer } = parts
   const listeners = new Set<(signal: Signal) => void>()
   let asAppRole: boolean | undefined
   let listening: Promise<() => Promise<void>> | undefined
 
   async function run<T>(trx: Trx<Tables>, scope: Scope, work: (tx: Transaction) => Promise<T>): Promise<T> {
-    await enter(trx, scope, asAppRole ?? false, parts.settings ?? {})
+    const databaseMs = await enter(
+      trx,
+      { scope, asAppRole: asAppRole ?? false, onClock },
+      parts.settings ?? {},
+    )
     const session: SqlSession = {
       db: trx,
       scope,
-      now: new Date(now()),
+      now: new Date(now?.(databaseMs) ?? databaseMs),
       sealer,
       pendingEvents: [],
       pendingAudit: [],

@@ -125,7 +125,7 @@ describe('migrations', () => {
       name: '9999-broken',
       statements: ['create table more (id integer)', 'select no_such_function()'],
     }
-    const migrator = (list: typeof MIGRATIONS) => createMigrator(kysely, Date.now, list)
+    const migrator = (list: typeof MIGRATIONS) => createMigrator(kysely, list)
     try {
       await expect(migrator([...MIGRATIONS, next, broken]).migrate()).rejects.toThrow(/no_such_function/)
       expect((await migrator([...MIGRATIONS, next]).status()).at(-1)?.appliedAt).toBeUndefined()
