@@ -50,6 +50,8 @@ export interface FairShareOptions {
 
 export class FairShares {
   readonly counts = { refused: 0 }
+  /** Nothing more is taken while it is true. */
+  isClosed = false
   readonly #max: number
   readonly #factor: number
   readonly #each: number
@@ -103,6 +105,7 @@ export class FairShares {
   }
 
   #mayTake(heldByOwner: number, heldByPart: number, amount: number): boolean {
+    if (this.isClosed) return false
     const all = this.free
     if (heldByOwner + amount <= this.#each) return amount <= all
     const free = all - this.#reserved

@@ -197,6 +197,7 @@ function gatewayParts(
     snapshotFault: () => undefined,
     faultyParts: () => [],
     keysReady: () => true,
+    memoryFull: () => false,
     draining: () => false,
     heldBytes: HELD_BYTES,
     sessions: new MemorySessionStore({

@@ -40,6 +40,7 @@ import { onlyThread, openRecordedCalls, threadSignals } from './data-plane/signa
 import { withGatewayPages } from './gateway-pages.ts'
 import { openVerifier } from './identity.ts'
 import { addressOf } from './local-address.ts'
+import { MemoryWatch } from './memory-watch.ts'
 import { gatewayPages, pagesUrlOf } from './pages.ts'
 import { openGatewayPolicy } from './policy.ts'
 import { gatewayMarks } from './session-marks.ts'
@@ -113,6 +114,14 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
   const fault = (): string | undefined => snapshot.lastFault ?? context.conditions.summary
   const { kernel } = createKernel()
   const heldBytes = shareBytes(context.settings.heldBytesMax, plane.heldBytes, plane.thread)
+  const memory = new MemoryWatch({
+    onChange(fault) {
+      heldBytes.isClosed = fault !== undefined
+      context.conditions.set('memory', fault)
+      if (fault !== undefined) context.log.error({ part: 'memory' }, fault)
+    },
+  })
+  context.closers.add('memory watch', () => memory.close())
   const limits = openAttemptLimits(context, kernel)
   const listingOf = callerListing(listTools())
   const check = accessCheck({ requireSubscription: requireSubscription(), authorize: authorize(), listingOf })
@@ -127,6 +136,7 @@ export async function startDataPlane(plane: DataPlaneParts): Promise<DataPlane> 
     faultyParts: () => context.conditions.parts,
     keysReady: () => tokens.ready,
     draining: () => drain.announced,
+    memoryFull: () => memory.isFull,
     sessions,
     serverSessions: mcpSessions,
     access: new AccessWatch({ check, snapshot: current, nowMs: context.clock.now }),

@@ -44,6 +44,8 @@ export interface GatewayParts {
   /** Names of the parts of the process that have a fault. Why is for administrators and the log: it can name tenants and files. */
   readonly faultyParts: () => readonly string[]
   readonly keysReady: () => boolean
+  /** Nearly all memory is used: other instances serve new calls better. */
+  readonly memoryFull: () => boolean
   readonly draining: () => boolean
   readonly sessions: SessionStore
   /** With MCP servers; absent: there are none. */

@@ -14,15 +14,16 @@ export function health(call: Call): void {
 }
 
 /** What the gateway needs before it can serve every call; empty when it is ready. */
-export function waitingFor({ snapshot, keysReady, draining }: GatewayParts): readonly string[] {
+export function waitingFor({ snapshot, keysReady, memoryFull, draining }: GatewayParts): readonly string[] {
   return [
     ...(snapshot() === undefined ? ['snapshot'] : []),
     ...(keysReady() ? [] : ['signing_keys']),
+    ...(memoryFull() ? ['memory'] : []),
     ...(draining() ? ['draining'] : []),
   ]
 }
 
-/** GET /ready: 503 until the first snapshot and the signing keys are loaded, and while draining. */
+/** GET /ready: 503 until the first snapshot and the signing keys are loaded, while the memory is full, and while draining. */
 export function ready(parts: GatewayParts, call: Call): void {
   const waiting = waitingFor(parts)
   if (waiting.length === 0) return call.respond(200, { status: 'ready' })

@@ -64,6 +64,7 @@ it.each([
     snapshotFault: () => snapshotFault,
     faultyParts: () => faultyParts,
     keysReady: () => true,
+    memoryFull: () => false,
     draining: () => false,
     version: '1',
   } as unknown as GatewayParts
