@@ -26,7 +26,7 @@ import {
   TAKE_TOOL_UNRESERVED,
   TAKE_UNRESERVED,
 } from './window-abi'
-import { Bucket, Consumer, Slot, inFlightOf, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'
+import { Bucket, Consumer, Slot, countOfDay, countOfMonth, inFlightOf, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'
 import { day, month, monthOfDay, monthStart } from './window-calendar'
 import {
   add,
@@ -84,16 +84,12 @@ export function settle(slot: usize, nowMs: i64): void {
  */
 export function turn(slot: usize, to: u32): void {
   const consumer = changetype<Consumer>(slot)
-  const other = <u32>consumer.otherDay
-  const toMonth = monthOfDay(to)
-  if (toMonth != monthOfDay(consumer.day)) {
-    const ofMonth = consumer.monthCount
-    consumer.monthCount = toMonth == monthOfDay(other) ? consumer.otherMonthCount : 0
-    consumer.otherMonthCount = ofMonth
-  }
-  const ofDay = consumer.dayCount
-  consumer.dayCount = to == other ? consumer.otherDayCount : 0
-  consumer.otherDayCount = ofDay
+  const ofDay = countOfDay(consumer, to)
+  const ofMonth = countOfMonth(consumer, monthOfDay(to))
+  if (monthOfDay(to) != monthOfDay(consumer.day)) consumer.otherMonthCount = consumer.monthCount
+  consumer.monthCount = ofMonth
+  consumer.otherDayCount = consumer.dayCount
+  consumer.dayCount = ofDay
   consumer.otherDay = consumer.day
   consumer.day = <u16>to
 }

@@ -5,22 +5,11 @@ import {
   IN_FLIGHT_MASK,
   TABLE_STRIDE,
 } from './window-abi'
-import { Bucket, Consumer, inFlightOf } from './window-slot'
-import { monthOfDay } from './window-calendar'
+import { Bucket, Consumer, countOfDay, countOfMonth, inFlightOf } from './window-slot'
 import { clockMs } from './window-ring'
 
 /** Longer than the longest rolling window with its sub-window. */
 const QUIET_MS: i64 = 61_000
-
-function ofDay(consumer: Consumer, day: u32): u32 {
-  if (<u32>consumer.day == day) return consumer.dayCount
-  return <u32>consumer.otherDay == day ? consumer.otherDayCount : 0
-}
-
-function ofMonth(consumer: Consumer, month: u32): u32 {
-  if (monthOfDay(consumer.day) == month) return consumer.monthCount
-  return monthOfDay(consumer.otherDay) == month ? consumer.otherMonthCount : 0
-}
 
 /**
  * True when no count still matters: no call in flight, rolling windows empty, calendar counts of an active limit zero or
@@ -40,6 +29,7 @@ export function idle(table: usize, slot: usize, nowMs: i64, day: u32, month: u32
   if ((atomic.load<u32>(inFlightOf(slot)) & IN_FLIGHT_MASK) != 0) return false
   if (nowMs - clockMs(consumer.clock) < QUIET_MS) return false
   return (
-    (consumer.dayLimit == 0 || ofDay(consumer, day) == 0) && (consumer.monthLimit == 0 || ofMonth(consumer, month) == 0)
+    (consumer.dayLimit == 0 || countOfDay(consumer, day) == 0) &&
+    (consumer.monthLimit == 0 || countOfMonth(consumer, month) == 0)
   )
 }

@@ -1,5 +1,6 @@
 /** The structs of the slots of the quota table, and the addresses of their parts. */
 import { RING_STEPS } from './window-abi'
+import { monthOfDay } from './window-calendar'
 
 /** The part that consumers and tool buckets share. */
 @unmanaged
@@ -52,6 +53,17 @@ export class Consumer {
   private minuteHeld: u32
   private minuteQuantum: u32
   otherMonthCount: u32
+}
+
+/** The count of one of the two days that a slot knows; 0 for every other day. */
+export function countOfDay(consumer: Consumer, day: u32): u32 {
+  if (<u32>consumer.day == day) return consumer.dayCount
+  return <u32>consumer.otherDay == day ? consumer.otherDayCount : 0
+}
+
+export function countOfMonth(consumer: Consumer, month: u32): u32 {
+  if (monthOfDay(consumer.day) == month) return consumer.monthCount
+  return monthOfDay(consumer.otherDay) == month ? consumer.otherMonthCount : 0
 }
 
 /** A rolling window; its bytes of closed sub-windows are separate. */

@@ -176,7 +176,7 @@ export const EMPTY_NAMES = /(^|[-./])(utils?|helpers?|managers?|misc|stuff)([-./
  * Lines of each folder. A folder may shrink by itself; a higher number is an edit of this table, with its reason in the message of the commit.
  */
 export const FOLDER_LINES: { readonly [folder: string]: number } = {
-  assembly: 2493,
+  assembly: 2491,
   bench: 12396,
   'console/src': 10081,
   'src/app': 12292,
