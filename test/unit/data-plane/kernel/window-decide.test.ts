@@ -210,6 +210,8 @@ describe('calendar', () => {
     expect(made.take('a', 1004, NOON, { day: 2 })).toBe(TAKE_GRANTED)
     expect(made.take('a', 1005, NOON, { day: 2 })).toBe(TAKE_REFUSED)
     expect(made.out[OUT_RESET / 4]).toBe(Math.ceil(NOON / 86_400_000) * 86_400)
+    expect(made.kernel.quotaReset(made.table.writeKey('a'), NOON)).toBe(1)
+    expect(made.take('a', 1006, NOON, { day: 2 })).toBe(TAKE_GRANTED)
   })
 })
 
