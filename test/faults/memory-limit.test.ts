@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { neededProgram } from '../fixtures/needed-program.ts'
 import { prepareSubject, type Subject } from './subject.ts'
 
 const MIB = 1024 * 1024
@@ -45,6 +46,7 @@ const inCgroup = (bytes: number) => (): readonly string[] => [
 ]
 const NEEDS = 'needs root and a writable /sys/fs/cgroup'
 const isCgroupRoot = hasCgroups()
+const PRLIMIT = neededProgram('prlimit', 'util-linux')
 
 interface Limit {
   readonly limit: string
@@ -55,9 +57,9 @@ interface Limit {
 
 const LIMITS: readonly Limit[] = [
   {
-    limit: 'RLIMIT_DATA of 600 MiB',
+    limit: `RLIMIT_DATA of 600 MiB${PRLIMIT.hint}`,
     launcher: () => ['prlimit', `--data=${600 * MIB}`, '--'],
-    isAvailable: process.platform === 'linux',
+    isAvailable: process.platform === 'linux' && !PRLIMIT.isMissing,
     workers: '1',
   },
   {

@@ -21,7 +21,9 @@ import {
 import { built } from '../fixtures/built.ts'
 import { type Deployment, deploy, post } from '../fixtures/deployment.ts'
 import { freePorts } from '../fixtures/free-ports.ts'
+import { neededProgram } from '../fixtures/needed-program.ts'
 
+const CURL = neededProgram('curl', 'curl')
 const ROOT = join(import.meta.dirname, '../..')
 const FOLDERS = ['docs', 'policies', 'bench', 'console']
 const PAGES = [
@@ -142,8 +144,16 @@ const CANNOT: Readonly<Record<string, string>> = {
 
 /** `DOC_BLOCKS=all`: also what takes longer than a minute. */
 const ALL_BLOCKS = process.env.DOC_BLOCKS === 'all'
+/** Blocks that run `curl`. */
+const WITH_CURL = [
+  'docs/guide.md: TOKEN=',
+  'docs/portal.md: curl',
+  'docs/troubleshooting.md: curl',
+  'bench/where-time-goes.md: curl',
+]
 /** Blocks whose tests below are skipped in this run. Their commands are neither executed nor without a test. */
 const SKIPPED: readonly string[] = [
+  ...(CURL.isMissing ? WITH_CURL : []),
   ...(WITHOUT_POSTGRES ? ['docs/backup.md: toolgate db copy'] : []),
   ...(ALL_BLOCKS ? [] : ['docs/guide.md: ROLE=control-plane']),
 ]
@@ -222,7 +232,7 @@ afterAll(async () => {
 })
 
 describe('command blocks', () => {
-  it('docs/guide.md: a token, the tools, a call', async () => {
+  it.skipIf(CURL.isMissing)(`docs/guide.md: a token, the tools, a call${CURL.hint}`, async () => {
     const out = await ok(block('docs/guide.md: TOKEN='))
     expect(out).toContain('"shop_listProducts"')
     expect(out).toContain('"isError":false')
@@ -237,7 +247,7 @@ describe('command blocks', () => {
     expect(readFileSync(join(folder, 'toolgate.yaml'), 'utf8')).toContain('kind: Configuration')
   })
 
-  it('docs/portal.md: an API is published', async () => {
+  it.skipIf(CURL.isMissing)(`docs/portal.md: an API is published${CURL.hint}`, async () => {
     const { api_url } = deployment.running.addresses
     const token = await deployment.token('demo-admin')
     const api = await post(
@@ -250,13 +260,13 @@ describe('command blocks', () => {
     expect(JSON.parse(out)).toMatchObject({ portal_visibility: true, visibility: 'public' })
   })
 
-  it('docs/troubleshooting.md: the first three signals', async () => {
+  it.skipIf(CURL.isMissing)(`docs/troubleshooting.md: the first three signals${CURL.hint}`, async () => {
     const out = await ok(block('docs/troubleshooting.md: curl'))
     for (const expected of ['"status":"healthy"', 'platform_degraded{part=', 'challenge'])
       expect(out).toContain(expected)
   })
 
-  it('bench/where-time-goes.md: the timing of one call', async () => {
+  it.skipIf(CURL.isMissing)(`bench/where-time-goes.md: the timing of one call${CURL.hint}`, async () => {
     const env = { GATEWAY: deployment.url, ADMIN: await deployment.token('demo-admin') }
     expect(await ok(block('bench/where-time-goes.md: curl'), env)).toMatch(/^server-timing: .*total;dur=/im)
   })

@@ -18,7 +18,10 @@ import type { ConnectionStore } from '../../../src/net/egress/oauth/connection-s
 import { fileConnections } from '../../../src/net/egress/oauth/file-connections.ts'
 import { redisConnections } from '../../../src/net/redis/connections-of-users.ts'
 import { openConnection, type RedisConnection } from '../../../src/net/redis/redis-connection.ts'
+import { neededProgram } from '../../fixtures/needed-program.ts'
 import { hasRedis, RedisServer } from '../../fixtures/redis-server.ts'
+
+const MKFIFO = neededProgram('mkfifo', 'coreutils')
 
 let keys = 0
 const newKey = () => `key${++keys}`
@@ -94,8 +97,8 @@ describe('files', () => {
     expect(readdirSync(apart)).toEqual([])
   })
 
-  it.skipIf(process.platform === 'win32').each(['replaces', 'removes'])(
-    'change nothing for a process that %s and is stopped while it compares',
+  it.skipIf(MKFIFO.isMissing).each(['replaces', 'removes'])(
+    `change nothing for a process that %s and is stopped while it compares${MKFIFO.hint}`,
     async kind => {
       const key = newKey()
       const [path, pipe] = [join(directory, `${key}.sealed`), join(directory, 'pipe')]

@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { decodeEvent } from '../../../../src/data-plane/metering/event-codec.ts'
 import { aReader, drain, spoolDirectory } from '../../../fixtures/metering.ts'
+import { neededProgram } from '../../../fixtures/needed-program.ts'
 
 interface State {
   readonly events: number
@@ -20,6 +21,7 @@ interface State {
 
 const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
 const CHILD = join(import.meta.dirname, 'full-disk-child.ts')
+const PRLIMIT = neededProgram('prlimit', 'util-linux')
 const SOON = { timeout: 15_000, interval: 20 }
 
 let child: ChildProcess
@@ -55,7 +57,7 @@ async function close(): Promise<void> {
 
 afterEach(() => void child.kill('SIGKILL'))
 
-describe('a full disk', () => {
+describe.skipIf(PRLIMIT.isMissing)(`a full disk${PRLIMIT.hint}`, () => {
   it('with `batch`: events wait in memory; when they no longer fit, calls are refused and lost events are counted', async () => {
     const directory = spoolDirectory()
     start(directory, 'batch', 40)
