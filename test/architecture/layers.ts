@@ -185,7 +185,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/catalog': 11820,
   'src/console': 2009,
   'src/control-plane': 17375,
-  'src/data-plane': 32274,
+  'src/data-plane': 32275,
   'src/example': 1447,
   'src/identity': 1949,
   'src/link': 1097,

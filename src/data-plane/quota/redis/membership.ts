@@ -35,7 +35,7 @@ export interface MembershipOptions {
   /** Called when Redis becomes available or unavailable. */
   readonly onUp: (up: boolean) => void
   /** Moved by tests, and by this class when another instance was moved further. */
-  readonly clock: Pick<QuotaTable, 'skewMs' | 'advance' | 'unixOffsetMs'>
+  readonly clock: Pick<QuotaTable, 'skewMs' | 'advance' | 'nowMs' | 'unixOffsetMs'>
 }
 
 interface Bucket {
@@ -90,8 +90,9 @@ export class Membership {
   /** Redis has responded. @param nowMs its clock */
   handleResponse(nowMs: number): void {
     this.#setUp(true)
-    // The response took time, so this clock is never ahead of Redis.
-    this.#options.clock.unixOffsetMs = nowMs - this.#options.monotonicMs()
+    const { clock } = this.#options
+    // The response took time, so this clock is never ahead of Redis. What a test has moved stays moved.
+    clock.unixOffsetMs = nowMs - (clock.nowMs() - clock.skewMs)
   }
 
   /** A request has failed: no call waits for Redis until Redis responds again. */
