@@ -197,6 +197,8 @@ function readAll(read: Reader) {
     maxInFlight: read.integer('MAX_IN_FLIGHT', 10_000, 1, 1_000_000),
     /** For which a call may wait for a connection to its backend. */
     upstreamQueueMs: read.durationMs('UPSTREAM_QUEUE_TIMEOUT', '5s'),
+    /** How many calls a backend gets at once. */
+    upstreamConcurrency: read.oneOf('UPSTREAM_CONCURRENCY', ['fixed', 'adaptive'], 'fixed'),
   } as const
 }
 

@@ -52,7 +52,7 @@ export class FairShares {
   readonly counts = { refused: 0 }
   /** Nothing more is taken while it is true. */
   isClosed = false
-  readonly #max: number
+  #max: number
   readonly #factor: number
   readonly #each: number
   readonly #reserved: number
@@ -73,6 +73,11 @@ export class FairShares {
     this.#thread = thread
     this.#unit = unit
     this.#publish()
+  }
+
+  /** @param max what is taken beyond it stays so until it is released */
+  resize(max: number): void {
+    this.#max = max
   }
 
   /** Taken by this thread. */

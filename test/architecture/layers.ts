@@ -179,7 +179,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   assembly: 2491,
   bench: 12396,
   'console/src': 10081,
-  'src/app': 12292,
+  'src/app': 12295,
   'src/base': 4486,
   'src/bridge': 615,
   'src/catalog': 11820,
@@ -191,7 +191,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/link': 1097,
   'src/mcp': 3169,
   'src/model': 5196,
-  'src/net': 9205,
+  'src/net': 9310,
   'src/policy': 5567,
   'src/telemetry': 1368,
 }

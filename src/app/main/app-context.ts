@@ -88,6 +88,7 @@ export function createContext(
     unixSockets: true,
     ownHttp1: settings.fastPath,
     maxWaitMs: settings.upstreamQueueMs,
+    isAdaptive: settings.upstreamConcurrency === 'adaptive',
   })
   closers.add('egress', () => upstreamEgress.close())
   if (ownsThread) closers.add('timer that releases startup memory', releaseStartMemory())

@@ -58,6 +58,7 @@ export abstract class Call<R>
   protected readonly origin: string
   protected sent = false
   protected responded = false
+  #sentAtMs = 0
   #over = false
   #abort: Abort | undefined
   readonly #timeoutMs: number
@@ -124,6 +125,7 @@ export abstract class Call<R>
 
   timedOut(): void {
     if (this.waiting !== undefined) return this.endWait()
+    if (this.sent && !this.responded) this.#reportLatency()
     const ms = Math.round(this.#timeoutMs)
     this.fail(failure('timeout', `${this.origin} did not respond completely within ${ms} ms`, this.sent))
   }
@@ -133,6 +135,17 @@ export abstract class Call<R>
     if (this.#over) return this.#takeBack(abort)
     this.sent = true
     this.#abort = abort
+    if (this.#pool.isAdaptive) this.#sentAtMs = performance.now()
+  }
+
+  /** The head has arrived. */
+  protected handleHead(): void {
+    this.responded = true
+    this.#reportLatency()
+  }
+
+  #reportLatency(): void {
+    if (this.#pool.isAdaptive) this.#pool.handleHead(this.#sentAtMs)
   }
 
   #takeBack(abort: Abort): void {

@@ -38,6 +38,7 @@ const DEFAULT_LIMITS: PoolLimits = {
   maxConnectionsPerOrigin: 128,
   maxWaitingPerOrigin: 1024,
   maxWaitMs: 5000,
+  isAdaptive: false,
   maxStreamsPerOrigin: 1024,
   keepAliveTimeoutMs: 4000,
 }
@@ -94,6 +95,7 @@ export function createEgress(options: EgressOptions): Egress {
     maxConnectionsPerOrigin: ofParty,
     maxWaitingPerOrigin: maxWaiting,
     maxWaitMs,
+    isAdaptive,
   } = limits
   const connections = connectionsOf(ofParty)
   const calls = new OriginPools(
@@ -102,7 +104,7 @@ export function createEgress(options: EgressOptions): Egress {
       isHttp2
         ? // a connection carries as many as its peer allows
           { maxConnections: ofParty, maxRunning: ofParty + maxWaiting, maxWaiting: 0, maxWaitMs }
-        : { maxConnections: connections, maxRunning: connections, maxWaiting, maxWaitMs },
+        : { maxConnections: connections, maxRunning: connections, maxWaiting, maxWaitMs, isAdaptive },
     openClient,
   )
   const streams = new OriginPools(
@@ -200,7 +202,7 @@ class StreamingCall extends Call<EgressStreamResponse> {
 
   onHeaders(status: number, wire: EgressHeaders | Buffer[], resume: () => void): boolean {
     if (this.over || status < 200) return true
-    this.responded = true
+    this.handleHead()
     this.#body = new BodyStream(resume, () => this.#abandoned())
     this.resolve({
       kind: 'response',

@@ -34,7 +34,7 @@ export class CollectingCall extends Call<EgressResponse> {
   onHeaders(status: number, wire: EgressHeaders | Buffer[], resume: () => void): boolean {
     // Informational responses (103 Early Hints) come before the real one.
     if (this.over || status < 200) return true
-    this.responded = true
+    this.handleHead()
     this.#status = status
     const headers = toHeaders(wire)
     this.#headers = headers

@@ -3,6 +3,7 @@ import type { Linked } from '../../base/async/chain.ts'
 import { Deadlines, NOT_WATCHED, type Watched } from '../../base/async/deadlines.ts'
 import { FairQueue } from '../../base/async/fair-queue.ts'
 import { FairShares, type Party, type Share } from '../../base/fair-shares.ts'
+import { AdaptiveLimit } from './adaptive-limit.ts'
 import { Http1Error, type OutgoingRequest, type ResponseHandler } from './http1/response-handler.ts'
 import type { OriginClient } from './origin-client.ts'
 
@@ -14,6 +15,8 @@ export interface OriginPoolLimits {
   readonly maxRunning: number
   readonly maxWaiting: number
   readonly maxWaitMs: number
+  /** The number of calls that run follows the latency of the origin. */
+  readonly isAdaptive?: boolean
 }
 
 /** A call that a pool carries. */
@@ -58,12 +61,27 @@ export class OriginPool {
   readonly #places: FairShares
   readonly #waits: Deadlines<WaitDeadline>
   readonly #queue = new FairQueue<WaitingCall>()
+  readonly #limit: AdaptiveLimit | undefined
 
-  constructor(client: OriginClient, { maxRunning, maxWaiting, maxWaitMs }: OriginPoolLimits) {
+  constructor(client: OriginClient, { maxRunning, maxWaiting, maxWaitMs, isAdaptive }: OriginPoolLimits) {
     this.#client = client
     this.#running = new FairShares({ max: maxRunning, factor: FACTOR })
     this.#places = new FairShares({ max: maxWaiting, factor: FACTOR })
     this.#waits = new Deadlines(maxWaitMs, ({ call }) => call.endWait(), WAIT_STEP_MS)
+    this.#limit = isAdaptive === true ? new AdaptiveLimit(maxRunning) : undefined
+  }
+
+  /** Whether `handleHead` is to be called. */
+  get isAdaptive(): boolean {
+    return this.#limit !== undefined
+  }
+
+  /** A call got its head, or none in time. @param sentAtMs `performance.now()` */
+  handleHead(sentAtMs: number): void {
+    const limit = this.#limit
+    if (limit?.add(performance.now() - sentAtMs, this.#running.held) !== true) return
+    this.#running.resize(limit.limit)
+    while (this.#queue.size > 0 && this.#runNext());
   }
 
   get isIdle(): boolean {
@@ -102,14 +120,16 @@ export class OriginPool {
     if (this.#queue.size > 0) this.#runNext()
   }
 
-  #runNext(): void {
+  /** @returns false when none may run */
+  #runNext(): boolean {
     const next = this.#queue.take(waiting => {
       waiting.call.share = this.run(waiting.party)
       return waiting.call.share !== undefined
     })
-    if (next === undefined) return
+    if (next === undefined) return false
     this.#leaveQueue(next)
     this.#client.dispatch(next.request, next.call)
+    return true
   }
 
   #leaveQueue({ call, party, deadline }: WaitingCall): void {

@@ -12,6 +12,8 @@ export interface PoolLimits {
   readonly maxWaitingPerOrigin: number
   /** For which a call may wait. */
   readonly maxWaitMs: number
+  /** The calls that an HTTP/1.1 origin gets at once follow its latency. */
+  readonly isAdaptive: boolean
   /** Lasting streams of one origin, each on a separate connection; more are refused at once. */
   readonly maxStreamsPerOrigin: number
   /** How long an idle connection is kept when the peer sends no `Keep-Alive` timeout. */

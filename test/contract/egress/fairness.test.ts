@@ -109,3 +109,57 @@ overBoth('a call that waits', () => {
     expect(order).toEqual(['/first', '/third'])
   })
 })
+
+/** A backend that serves 4 calls at once, 10 ms each; the others wait there. */
+async function fourAtOnce() {
+  const waiting: ServerResponse[] = []
+  let [serving, atOnce] = [0, 0]
+  const serveNext = (): void => {
+    const response = serving < 4 ? waiting.shift() : undefined
+    if (response === undefined) return
+    serving++
+    setTimeout(() => {
+      serving--
+      response.end('ok')
+      serveNext()
+    }, 10)
+  }
+  const backend = keep(
+    await httpBackend((_, response) => {
+      waiting.push(response)
+      atOnce = Math.max(atOnce, waiting.length + serving)
+      serveNext()
+    }),
+  )
+  const takeAtOnce = (): number => {
+    const taken = atOnce
+    atOnce = 0
+    return taken
+  }
+  return { backend, takeAtOnce }
+}
+
+overBoth('an adaptive limit', () => {
+  it('keeps the calls that an overloaded backend cannot serve yet here, and serves as many', {
+    timeout: 60_000,
+  }, async () => {
+    const { backend, takeAtOnce } = await fourAtOnce()
+    const egress = client({ isAdaptive: true, maxWaitMs: 60_000, maxWaitingPerOrigin: 20_000 })
+    const send = async (count: number, owner: string): Promise<void> => {
+      const calls = Array.from({ length: count }, () =>
+        egress.request(get(backend, { timeoutMs: 60_000, ...of(owner) })),
+      )
+      for (const { kind } of await Promise.all(calls)) expect(kind).toBe('response')
+    }
+    for (let round = 0; round < 80; round++) await send(4, 'a')
+    expect(takeAtOnce()).toBeLessThanOrEqual(5)
+    const flood = send(4_000, 'a')
+    await vi.waitUntil(() => takeAtOnce() > 100, 5_000)
+    await vi.waitUntil(() => takeAtOnce() < 40, { timeout: 20_000, interval: 1_000 })
+    // the turn of another party comes while 4,000 calls wait
+    const startedAt = performance.now()
+    await send(1, 'b')
+    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    await flood
+  })
+})
