@@ -173,3 +173,52 @@ describe('with capacity for many new connections', () => {
     await closeAll()
   })
 })
+
+describe.each(['1', '2'])('consumers of a tenant, with %s threads', workers => {
+  afterAll(() => gateway?.stop())
+
+  async function subscribe(credential: Record<string, string>): Promise<Response> {
+    const method = 'subscriptions/listen'
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const params = { notifications: { toolsListChanged: true }, _meta }
+    return fetch(`${gateway.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        ...credential,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': method,
+        'x-forwarded-for': '192.0.2.1',
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 7, method, params }),
+    })
+  }
+
+  it('one with all streams loses its newest to one that has none, until both have as many; streams opened by POST count', async () => {
+    await begin({ MAX_PER_TENANT: '4', MAX_PER_IP: '1000', RATE_LIMIT_PER_MIN: '100', WORKERS: workers })
+    const key = { 'x-api-key': await newKey() }
+    await openMany(4, () => '192.0.2.1')
+    const [, , third, fourth] = opened
+    expectRefused(await open('192.0.2.1'), /for this tenant/)
+    await expect.poll(async () => (await open('192.0.2.2', 'acme', key)).status).toBe(200)
+    await fourth!.ended
+    const listening = await subscribe(key)
+    expect(listening.status).toBe(200)
+    await third!.ended
+    expectRefused(await open('192.0.2.2', 'acme', key), /for this tenant/)
+    const refused = await subscribe(key)
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
+    expect(await refused.json()).toMatchObject({
+      id: 7,
+      error: { code: -32_000, data: { error: 'too_many_connections' } },
+    })
+    await expect.poll(() => gauge('platform_streams_ended_total{reason="share_exceeded"}')).toBe(2)
+    await listening.body!.cancel()
+    await expect.poll(async () => (await open('192.0.2.2', 'acme', key)).status).toBe(200)
+    await closeAll()
+  })
+})

@@ -2,7 +2,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { PortLine } from '../../../base/threads/port-line.ts'
 import type { ThreadSignals } from '../../../data-plane/calls/process-calls.ts'
-import type { StreamRefusal, StreamSlots } from '../../../data-plane/http/mcp/stream-limiter.ts'
 import { joinJournalQuota } from '../../../data-plane/quota/journal/journal-quota.ts'
 import type { Quota } from '../../../data-plane/quota/quota.ts'
 import type { RingKey } from '../../../data-plane/sessions/key-ring.ts'
@@ -20,6 +19,7 @@ import { type DataPlane, startDataPlane } from '../data-plane.ts'
 import { openMeter } from '../metering.ts'
 import { policyInMainThread } from './policy-in-main-thread.ts'
 import { PostedKeys } from './posted-keys.ts'
+import { slotsInMainThread } from './stream-slots.ts'
 import type { ThreadData, ThreadReady } from './thread-data.ts'
 
 /** Interval of usage reports to the main thread. */
@@ -56,7 +56,7 @@ async function serve(): Promise<void> {
       quota: await joinQuota(context),
       meter: openMeter(context),
       sessions: await joinSessions(context),
-      places: slotsInMainThread(),
+      places: slotsInMainThread(line),
       recordAction: action => line.ask('audit', action),
       thread: data.thread,
       heldBytes: data.heldBytes,
@@ -114,17 +114,6 @@ async function joinSessions(context: AppContext): Promise<OpenedSessions> {
     now: clock.now,
   })
   return { keys, servers, sessions: new JoinedSessionStore(line) }
-}
-
-/** Event streams are counted for the whole process. */
-function slotsInMainThread(): StreamSlots {
-  return {
-    async open(ip, tenant, nowMs) {
-      const place = await line.ask<StreamRefusal | number>('place.take', ip, tenant, nowMs)
-      if (typeof place === 'string') return place
-      return () => line.notify('place.give', place)
-    },
-  }
 }
 
 function respond(context: AppContext, plane: DataPlane): void {

@@ -1,5 +1,6 @@
 /** GET at the MCP endpoint: standalone streams, resumed streams, and streams of the HTTP+SSE transport (MCP 2024-11-05). */
 
+import type { MaybePromise } from '../../../base/and-then.ts'
 import { endpointEvent, messageEvent } from '../../../mcp/sse.ts'
 import { STREAM_VERSION } from '../../../mcp/versions.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
@@ -10,7 +11,7 @@ import { openedBy } from '../access-check.ts'
 import type { Call } from '../call.ts'
 import { settledVersion } from './legacy.ts'
 import { isModernHeader } from './modern.ts'
-import { authenticatedStream, type McpParts } from './parts.ts'
+import { authenticatedStream, type McpParts, takeSlot, tooManyStreams } from './parts.ts'
 import { readEventId } from './post-response.ts'
 import {
   methodNotAllowed,
@@ -21,7 +22,7 @@ import {
 } from './replies.ts'
 import { resume } from './resume.ts'
 import { endpointAddress, selectionOf } from './selection.ts'
-import type { StreamRefusal } from './stream-limiter.ts'
+import type { StreamSlot } from './stream-limiter.ts'
 import { OpenStream, type StreamEnd, type StreamForm, type StreamOwner } from './streams.ts'
 
 export class McpGet {
@@ -55,15 +56,16 @@ export class McpGet {
     const lastEventId = call.request.header('last-event-id')
     const position = lastEventId === '' ? undefined : readEventId(lastEventId)
     if (lastEventId !== '' && position === undefined) return replyNotFound(call)
-    const release = await this.#takeSlot(call, exchange.tenant)
-    if (release === undefined) return
-    if (position !== undefined) return resume(this.#parts, exchange, call, session, position, release)
-    this.#open(call, snapshot, session, ownerOfStream(call, exchange, session), release)
+    const slot = await this.#takeSlot(call, exchange)
+    if (slot === undefined) return
+    if (position !== undefined)
+      return released(slot, () => resume(this.#parts, exchange, call, session, position, slot))
+    this.#open(call, snapshot, session, ownerOfStream(call, exchange, session), slot)
   }
 
-  #open(call: Call, snapshot: Snapshot, session: Session, owner: StreamOwner, release: () => void): void {
+  #open(call: Call, snapshot: Snapshot, session: Session, owner: StreamOwner, slot: StreamSlot): void {
     if (this.#standalone.has(session.id)) {
-      release()
+      slot.release()
       return call.respond(409, {
         error: 'conflict',
         message: 'This session already has an open stream.',
@@ -71,30 +73,30 @@ export class McpGet {
       })
     }
     this.#standalone.add(session.id)
-    void this.#attach(call, snapshot, session, owner, 'standalone', undefined, () => {
-      this.#standalone.delete(session.id)
-      release()
-    })
+    const onClosed = (): void => void this.#standalone.delete(session.id)
+    void this.#attach(call, snapshot, session, owner, 'standalone', undefined, slot, onClosed)
   }
 
   /** HTTP+SSE: the first event names the address to POST to. This GET is the only request on which such a client can start a login. */
   async #legacy(call: Call, snapshot: Snapshot, known: Session | undefined): Promise<void> {
     const { exchange, refusal } = await authenticatedStream(this.#parts.gateway, call, snapshot, known)
     if (refusal !== undefined) return replyRefused(this.#parts.gateway, call, refusal)
-    const release = await this.#takeSlot(call, exchange.tenant)
-    if (release === undefined) return
+    const slot = await this.#takeSlot(call, exchange)
+    if (slot === undefined) return
     const session =
       known ??
-      (await this.#parts.gateway.sessions.create({
-        protocolVersion: STREAM_VERSION,
-        origin: 'stream',
-        elicitation: false,
-        owner: ownerOf(exchange.principal!),
-        createdAtMs: call.receivedAtMs,
-      }))
+      (await released(slot, () =>
+        this.#parts.gateway.sessions.create({
+          protocolVersion: STREAM_VERSION,
+          origin: 'stream',
+          elicitation: false,
+          owner: ownerOf(exchange.principal!),
+          createdAtMs: call.receivedAtMs,
+        }),
+      ))
     const owner = ownerOfStream(call, exchange, session)
     const first = endpointEvent(endpointAddress(call, session.id))
-    return this.#attach(call, snapshot, session, owner, 'legacy', first, release)
+    return this.#attach(call, snapshot, session, owner, 'legacy', first, slot)
   }
 
   async #attach(
@@ -104,7 +106,8 @@ export class McpGet {
     owner: StreamOwner,
     kind: 'legacy' | 'standalone',
     first: string | undefined,
-    onClosed: () => void,
+    slot: StreamSlot,
+    onClosed?: () => void,
   ): Promise<void> {
     const { sessions } = this.#parts.gateway
     const stream = call.eventStream(['mcp-session-id', session.id])
@@ -118,7 +121,8 @@ export class McpGet {
       unlisten()
       this.#parts.streams.remove(open, why)
       void sessions.setStreaming(session.id, kind, false)
-      onClosed()
+      slot.release()
+      onClosed?.()
     }
     const open = new OpenStream({
       owner,
@@ -130,46 +134,35 @@ export class McpGet {
     const known = sessions.setStreaming(session.id, kind, true)
     this.#parts.streams.add(open, snapshot)
     call.response.onAbort(() => open.aborted())
+    slot.whenEvicted(() => open.end('share_exceeded'))
     // the client's first POST may reach another instance, which must know where the stream is
     await known
     // some clients consider the stream open only when the first byte arrives
     open.write(first ?? ': open\n\n')
   }
 
-  /** @returns gives the slot back; undefined when there is none, and the response is sent */
-  async #takeSlot(call: Call, tenant: string | undefined): Promise<(() => void) | undefined> {
-    let slot: StreamRefusal | (() => void)
-    try {
-      slot = await this.#parts.places.open(this.#parts.clientAddress(call), tenant, call.receivedAtMs)
-    } catch {
-      slot = 'total'
-    }
-    if (typeof slot === 'function') return slot
-    this.#full(call, slot)
+  /** @returns undefined when there is none, and the response is sent */
+  async #takeSlot(call: Call, { party }: Exchange): Promise<StreamSlot | undefined> {
+    const slot = await takeSlot(this.#parts, call, party, true)
+    if (typeof slot !== 'string') return slot
+    call.respond(429, tooManyStreams(slot, call.requestId), ['retry-after', '60'])
     return undefined
   }
+}
 
-  #full(call: Call, limit: StreamRefusal): void {
-    this.#parts.onStreamRefused(limit)
-    const body = {
-      error: 'too_many_connections',
-      message: MESSAGE_OF_LIMIT[limit],
-      request_id: call.requestId,
-    }
-    call.respond(429, body, ['retry-after', '60'])
+/** Releases the slot when the work before its stream fails. */
+async function released<T>(slot: StreamSlot, work: () => MaybePromise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    slot.release()
+    throw error
   }
 }
 
 const LEGACY_FORM: StreamForm = {
   notification: method => messageEvent(JSON.stringify({ jsonrpc: '2.0', method })),
 }
-
-const MESSAGE_OF_LIMIT = {
-  ip: 'Too many event streams are open from this IP address.',
-  tenant: 'Too many event streams are open for this tenant.',
-  total: 'Too many event streams are open.',
-  rate: 'Too many event streams were opened from this IP address within a minute.',
-} as const
 
 function ownerOfStream(call: Call, exchange: Exchange, session: Session): StreamOwner {
   return {

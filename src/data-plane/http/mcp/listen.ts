@@ -4,7 +4,7 @@ import { Cancellation } from '../../../base/cancellation.ts'
 import { writeJson } from '../../../base/json/exact-number.ts'
 import { isObject } from '../../../base/json/is-object.ts'
 import { messageEvent } from '../../../mcp/sse.ts'
-import { INVALID_PARAMS } from '../../../model/rpc-errors.ts'
+import { INVALID_PARAMS, SERVER_ERROR } from '../../../model/rpc-errors.ts'
 import type { Operation } from '../../pipeline/operation.ts'
 import { type CompiledTool, RESOURCE_PREFIX, type Snapshot } from '../../snapshot/snapshot.ts'
 import { type Opened, openedBy } from '../access-check.ts'
@@ -13,10 +13,11 @@ import { challengeContext, runCall } from '../gateway.ts'
 import { refusalHeaders, rpcError, rpcStatus } from '../refusal-body.ts'
 import { errorMessage, type RpcRequest } from './message.ts'
 import type { Envelope } from './modern.ts'
-import { authenticatedStream, type McpParts } from './parts.ts'
+import { authenticatedStream, type McpParts, takeSlot, tooManyStreams } from './parts.ts'
 import { MAX_SUBSCRIPTIONS, RESOURCE_UPDATED, watchResource } from './resource-subscriptions.ts'
 import { fault } from './result.ts'
 import { selectionOf } from './selection.ts'
+import type { StreamSlot } from './stream-limiter.ts'
 import { OpenStream } from './streams.ts'
 
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
@@ -48,6 +49,12 @@ export async function subscribe(
   }
   const lists = Object.keys(LISTS).filter(list => wanted[list] === true)
   const resources = await permittedResources(parts, call, snapshot, wanted.resourceSubscriptions)
+  const slot = await takeSlot(parts, call, exchange.party, false)
+  if (typeof slot === 'string') {
+    const data = tooManyStreams(slot, call.requestId)
+    const error = { code: SERVER_ERROR, message: data.message, data }
+    return call.respond(429, errorMessage(request.id, error), ['retry-after', '60'])
+  }
   open(
     parts,
     call,
@@ -55,6 +62,7 @@ export async function subscribe(
     request,
     { lists, resources },
     { ...openedBy(exchange), version: envelope.version, selection: selectionOf(call) },
+    slot,
   )
 }
 
@@ -112,6 +120,7 @@ function open(
   request: RpcRequest,
   { lists, resources }: Wanted,
   owner: OpenStream['owner'],
+  slot: StreamSlot,
 ): void {
   const methods = new Set(lists.map(list => LISTS[list]))
   const ends: (() => void)[] = []
@@ -132,12 +141,14 @@ function open(
     },
     nowMs: call.receivedAtMs,
     onEnd: why => {
+      slot.release()
       for (const end of ends) end()
       parts.streams.remove(subscription, why)
     },
   })
   parts.streams.add(subscription, snapshot)
   call.response.onAbort(() => subscription.aborted())
+  slot.whenEvicted(() => subscription.end('share_exceeded'))
   // the client has gone: nothing would end the watches
   if (subscription.ended) return
   const watched = resources.filter(({ uri, entry, read }) => {

@@ -2,6 +2,7 @@
 
 import type { MaybePromise } from '../../../base/and-then.ts'
 import { Cancellation } from '../../../base/cancellation.ts'
+import type { Party } from '../../../base/fair-shares.ts'
 import type { ResourceWatches } from '../../../mcp/client/resource-watches.ts'
 import type { Principal } from '../../../model/principal.ts'
 import type { Refusal } from '../../../model/refusal.ts'
@@ -16,7 +17,7 @@ import type { Dispatcher } from './dispatch.ts'
 import type { InFlight } from './in-flight.ts'
 import type { InquiryStates } from './inquiry-states.ts'
 import type { ResourceSubscriptions } from './resource-subscriptions.ts'
-import type { StreamSlots } from './stream-limiter.ts'
+import { type StreamRefusal, StreamSlot, type StreamSlots } from './stream-limiter.ts'
 import type { Streams } from './streams.ts'
 
 export interface McpParts {
@@ -85,3 +86,40 @@ export async function authenticatedStream(
   const [{ access }] = request
   return { exchange, refusal: refusal ?? (await access.refusalOf(exchange, exchange.snapshot)) }
 }
+
+/** @returns the limit that was reached, which is counted */
+export async function takeSlot(
+  { places, clientAddress, onStreamRefused }: McpParts,
+  call: Call,
+  { owner, part }: Party,
+  isConnection: boolean,
+): Promise<StreamSlot | StreamRefusal> {
+  const slot = new StreamSlot()
+  // no more of the party, which may be posted to another thread
+  const party = { owner, part }
+  const request = { ip: clientAddress(call), party, nowMs: call.receivedAtMs, isConnection }
+  let taken: StreamRefusal | (() => void)
+  try {
+    taken = await places.open(request, slot.evict)
+  } catch {
+    taken = 'total'
+  }
+  if (typeof taken === 'string') {
+    onStreamRefused(taken)
+    return taken
+  }
+  slot.release = taken
+  return slot
+}
+
+/** Body of the 429. */
+export function tooManyStreams(limit: StreamRefusal, requestId: string) {
+  return { error: 'too_many_connections', message: MESSAGE_OF_LIMIT[limit], request_id: requestId }
+}
+
+const MESSAGE_OF_LIMIT = {
+  ip: 'Too many event streams are open from this IP address.',
+  tenant: 'Too many event streams are open for this tenant.',
+  total: 'Too many event streams are open.',
+  rate: 'Too many event streams were opened from this IP address within a minute.',
+} as const

@@ -8,13 +8,13 @@ import type { Call } from '../call.ts'
 import type { McpParts } from './parts.ts'
 import { eventId } from './post-response.ts'
 import { replyNotFound } from './replies.ts'
+import type { StreamSlot } from './stream-limiter.ts'
 
 const KEEP_ALIVE_MS = 15_000
 
 /**
  * @param exchange in which the caller was authenticated
  * @param session must belong to the caller: only its own streams are found
- * @param release gives the slot of the stream limiter back
  */
 export async function resume(
   parts: McpParts,
@@ -22,7 +22,7 @@ export async function resume(
   call: Call,
   session: Session,
   position: { readonly streamId: string; readonly n: number },
-  release: () => void,
+  slot: StreamSlot,
 ): Promise<void> {
   const { sessions } = parts.gateway
   const { streamId } = position
@@ -35,7 +35,7 @@ export async function resume(
   })
   const stop = (): void => {
     unlisten()
-    release()
+    slot.release()
   }
   const replay = await sessions.replay(ref, position.n)
   if (replay === undefined) {
@@ -50,23 +50,23 @@ export async function resume(
     unwatch()
     stop()
   }
-  const unwatch = parts.gateway.access.open(openedBy(exchange), exchange.snapshot, () => {
+  let isOver = false
+  const cut = (): void => {
+    if (isOver) return
+    isOver = true
     end()
     stream.end()
-  })
+  }
+  const unwatch = parts.gateway.access.open(openedBy(exchange), exchange.snapshot, cut)
   deliver = (event, last) => {
-    if (event.n > sent && event.data !== '')
+    if (!isOver && event.n > sent && event.data !== '')
       stream.write(messageEvent(event.data, eventId(streamId, event.n)))
     sent = Math.max(sent, event.n)
-    if (!last) return
-    end()
-    stream.end()
+    if (last) cut()
   }
   call.response.onAbort(end)
+  slot.whenEvicted(cut)
   for (const event of replay.events) deliver(event, false)
-  if (replay.complete) {
-    end()
-    return stream.end()
-  }
+  if (replay.complete) return cut()
   for (const { event, last } of early) deliver(event, last)
 }

@@ -21,6 +21,7 @@ export type StreamEnd =
   | 'access_ended'
   | 'idle'
   | 'max_duration'
+  | 'share_exceeded'
   | 'draining'
 
 export interface StreamOwner extends OpenedStream {
