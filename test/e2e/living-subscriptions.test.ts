@@ -80,4 +80,30 @@ describe('a subscription', () => {
     expect(await call(app.key)).toEqual([403, EXPIRED])
     expect(await call(token)).toEqual([403, EXPIRED])
   })
+
+  it('that was suspended when it ended is followed by one that waits for approval, whatever the plan', async () => {
+    const plan = { slug: 'open', name: 'Open', requires_approval: false }
+    expect((await world.api('POST', '/plans', world.root, plan)).status).toBe(201)
+    const member = await world.token({ id: 'self', tenant: 'beta', scope: 'platform:read platform:write' })
+    const all = `/tenants/${world.beta}/subscriptions`
+    const subscribe = () =>
+      world.api('POST', all, member, { api_id: app.apiId, plan: 'open', application: 'self' })
+    const end = async (id: string) => expect((await world.api('DELETE', at(id), member)).status).toBe(204)
+    const first = (await subscribe()).json
+    expect(first).toMatchObject({ status: 'approved', api_key: expect.any(String) })
+    await end(first.id)
+    const second = (await subscribe()).json
+    expect(second.status).toBe('approved')
+    expect((await world.api('POST', `${at(second.id)}/suspend`, world.root, {})).status).toBe(200)
+    await end(second.id)
+    const third = (await subscribe()).json
+    expect([third.status, third.api_key ?? null]).toEqual(['pending_approval', null])
+    await end(third.id)
+    // a request that was withdrawn changes nothing
+    const fourth = (await subscribe()).json
+    expect(fourth.status).toBe('pending_approval')
+    expect((await world.api('POST', `${at(fourth.id)}/approve`, world.root, {})).status).toBe(200)
+    await end(fourth.id)
+    expect((await subscribe()).json.status).toBe('approved')
+  })
 })

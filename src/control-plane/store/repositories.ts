@@ -130,6 +130,10 @@ export interface SubscriptionRepository extends Rows<Subscription, SubscriptionF
   namesOf(
     subscriptions: readonly Pick<Subscription, 'apiId' | 'productId'>[],
   ): Promise<ReadonlyMap<string, string>>
+  /** The newest that was approved, of the application to the API or product, also when it is over. */
+  lastApproved(
+    of: Pick<Subscription, 'apiId' | 'productId' | 'application'>,
+  ): Promise<Subscription | undefined>
   /** Subscriptions to an API or product that are not over, locked. */
   openOf(of: { readonly apiId: string } | { readonly productId: string }): Promise<readonly Subscription[]>
   /** The same of all APIs of a tenant. */

@@ -50,7 +50,10 @@ interface WithKey {
   readonly key: string | undefined
 }
 
-/** Creates a subscription; it is approved at once when its plan requires no approval. @throws Problem validation_error, conflict */
+/**
+ * Creates a subscription; it is approved at once when its plan requires no approval, and the one before it was not suspended when it ended.
+ * @throws Problem validation_error, conflict
+ */
 export async function requestSubscription(
   tx: Transaction,
   tenantId: string,
@@ -88,10 +91,17 @@ export async function requestSubscription(
     revokedAt: null,
     expiryAnnounced: null,
   }
+  const needsApproval = plan.requiresApproval || (await endedSuspended(tx, subscription))
   await ensureConsumer(tx, tenantId, request.application, applicationName)
   await tx.subscriptions.insert(subscription)
   tx.events.append(await eventOf(tx, 'subscription.created', subscription, {}, api))
-  return plan.requiresApproval ? { subscription, key: undefined } : approveSubscription(tx, subscription, {})
+  return needsApproval ? { subscription, key: undefined } : approveSubscription(tx, subscription, {})
+}
+
+/** A suspension is the owner's: the application does not end it by a subscription in place of the suspended one. */
+async function endedSuspended(tx: Transaction, subscription: Subscription): Promise<boolean> {
+  const last = await tx.subscriptions.lastApproved(subscription)
+  return last !== undefined && last.suspendedAt !== null
 }
 
 /** @throws Problem not_found */

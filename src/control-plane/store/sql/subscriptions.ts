@@ -47,6 +47,15 @@ export function subscriptionRepository({ db, scope, now }: SqlSession): Subscrip
       const found = await nameOf('apis').unionAll(nameOf('products')).execute()
       return new Map(found.map(({ id, name }) => [id, name]))
     },
+    lastApproved: ({ apiId, productId, application }) =>
+      first(
+        mine()
+          .where(eb => eb.and(apiId === null ? { productId, application } : { apiId, application }))
+          .where('approvedAt', 'is not', null)
+          .selectAll()
+          .orderBy('id', 'desc')
+          .limit(1),
+      ),
     async openOf(of) {
       return mine()
         .where(eb => eb.and(of))
