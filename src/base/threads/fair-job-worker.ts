@@ -1,9 +1,7 @@
 /** Worker threads that several owners share: they take turns, and those whose jobs took long have a thread apart from the others. It does not interpret jobs. */
 import type { ResourceLimits } from 'node:worker_threads'
 import { andThen, type MaybePromise } from '../and-then.ts'
-import type { Linked } from '../async/chain.ts'
-import { FairQueue } from '../async/fair-queue.ts'
-import { FairShares, type Party } from '../fair-shares.ts'
+import { FairShares } from '../fair-shares.ts'
 import { JobWorker, type WorkerJob } from './job-worker.ts'
 
 export interface FairJobLimits {
@@ -21,62 +19,18 @@ const GUARANTEED_OWNERS = 4
 const LONG_MS = 100
 const HALF_LIFE_MS = 5_000
 
-interface Owner extends Party {
+interface Owner {
+  readonly name: string
   pausedUntilMs: number
   usedMs: number
   usedAtMs: number
 }
 
-/** A job that waits for its turn. */
-class Turn implements Linked {
-  previous: Linked | undefined
-  next: Linked | undefined
-  readonly party: Party
-  readonly begin: () => Promise<void>
-
-  constructor(party: Party, begin: () => Promise<void>) {
-    this.party = party
-    this.begin = begin
-  }
-}
-
-/** One thread; owners take turns. */
-class Lane {
-  readonly worker: JobWorker
-  readonly #queue = new FairQueue<Turn>()
-  #working: Promise<void> | undefined
-
-  constructor(file: URL, resourceLimits: ResourceLimits) {
-    this.worker = new JobWorker(file, resourceLimits, IDLE_MS)
-  }
-
-  add(turn: Turn): void {
-    this.#queue.append(turn)
-    this.#working ??= this.#work()
-  }
-
-  async #work(): Promise<void> {
-    for (let turn = this.#next(); turn !== undefined; turn = this.#next()) await turn.begin()
-    this.#working = undefined
-  }
-
-  /** The running job fails, and those that wait run. */
-  async close(): Promise<void> {
-    await this.worker.close()
-    await this.#working
-    await this.worker.close()
-  }
-
-  #next(): Turn | undefined {
-    return this.#queue.take(() => true)
-  }
-}
-
 export class FairJobWorker {
   readonly #limits: FairJobLimits
-  readonly #short: Lane
+  readonly #short: JobWorker
   /** The thread starts when an owner needs it. */
-  readonly #long: Lane
+  readonly #long: JobWorker
   readonly #owners = new Map<string, Owner>()
   readonly #places: FairShares
 
@@ -87,8 +41,8 @@ export class FairJobWorker {
       factor: 8,
       guarantee: { owners: GUARANTEED_OWNERS, each },
     })
-    this.#short = new Lane(file, resourceLimits)
-    this.#long = new Lane(file, resourceLimits)
+    this.#short = new JobWorker(file, resourceLimits, IDLE_MS)
+    this.#long = new JobWorker(file, resourceLimits, IDLE_MS)
     this.#limits = limits
   }
 
@@ -98,13 +52,7 @@ export class FairJobWorker {
     makeJob: () => MaybePromise<WorkerJob<Message, Result>>,
   ): Promise<Result> | undefined {
     const nowMs = performance.now()
-    const owner = this.#owners.get(name) ?? {
-      owner: name,
-      part: '',
-      pausedUntilMs: 0,
-      usedMs: 0,
-      usedAtMs: nowMs,
-    }
+    const owner = this.#owners.get(name) ?? { name, pausedUntilMs: 0, usedMs: 0, usedAtMs: nowMs }
     if (owner.pausedUntilMs > nowMs) return undefined
     const place = this.#places.take(name, '', 1)
     if (place === undefined) return undefined
@@ -123,11 +71,11 @@ export class FairJobWorker {
     })
   }
 
-  #laneOf(owner: Owner): Lane {
+  #workerOf(owner: Owner): JobWorker {
     return currentUse(owner, performance.now()) > LONG_MS ? this.#long : this.#short
   }
 
-  #takeTurn<Message, Result>(owner: Owner, job: WorkerJob<Message, Result>): Promise<Result> {
+  async #takeTurn<Message, Result>(owner: Owner, job: WorkerJob<Message, Result>): Promise<Result> {
     const watched: WorkerJob<Message, Result> = {
       ...job,
       fail: reason => {
@@ -135,23 +83,24 @@ export class FairJobWorker {
         return job.fail(reason)
       },
     }
-    return new Promise<Result>((resolve, reject) => {
-      let lane = this.#laneOf(owner)
-      const begin = async (): Promise<void> => {
-        // jobs of the owner that ran meanwhile took long
-        if (lane === this.#short && this.#laneOf(owner) === this.#long) {
-          lane = this.#long
-          return lane.add(turn)
-        }
-        const startedAt = performance.now()
-        await lane.worker.run(watched).then(resolve, reject)
-        const nowMs = performance.now()
-        currentUse(owner, nowMs)
-        owner.usedMs += nowMs - startedAt
+    let worker = this.#workerOf(owner)
+    let startedAt = 0
+    const handleTurn = (): JobWorker | undefined => {
+      // jobs of the owner that ran meanwhile took long
+      if (worker === this.#short && this.#workerOf(owner) === this.#long) {
+        worker = this.#long
+        return worker
       }
-      const turn = new Turn(owner, begin)
-      lane.add(turn)
-    })
+      startedAt = performance.now()
+      return undefined
+    }
+    try {
+      return await worker.run(watched, owner.name, handleTurn)
+    } finally {
+      const nowMs = performance.now()
+      currentUse(owner, nowMs)
+      owner.usedMs += nowMs - startedAt
+    }
   }
 
   async close(): Promise<void> {

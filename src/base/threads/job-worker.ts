@@ -1,6 +1,8 @@
-/** Runs jobs in a worker thread, one at a time, with limits on time and memory, and ends the thread when it is idle. */
+/** Runs jobs in a worker thread, one at a time in turns of their owners, with limits on time and memory, and ends the thread when it is idle. */
 import type { ResourceLimits, Transferable, Worker } from 'node:worker_threads'
-import { SerialQueue } from '../async/serial-queue.ts'
+import type { Linked } from '../async/chain.ts'
+import { FairQueue } from '../async/fair-queue.ts'
+import type { Party } from '../fair-shares.ts'
 import { startThread } from './start-thread.ts'
 
 /** What a job does with the messages of its worker. */
@@ -19,11 +21,25 @@ export interface RunningJob {
   restartTimeout(timeoutMs: number): void
 }
 
+/** A job that waits for its turn. */
+class Turn implements Linked {
+  previous: Linked | undefined
+  next: Linked | undefined
+  readonly party: Party
+  readonly begin: () => Promise<void>
+
+  constructor(owner: string, begin: () => Promise<void>) {
+    this.party = { owner, part: '' }
+    this.begin = begin
+  }
+}
+
 export class JobWorker {
   readonly #file: URL
   readonly #resourceLimits: ResourceLimits
   readonly #idleMs: number
-  readonly #queue = new SerialQueue()
+  readonly #queue = new FairQueue<Turn>()
+  #working: Promise<void> | undefined
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
 
@@ -34,9 +50,31 @@ export class JobWorker {
     this.#idleMs = idleMs
   }
 
-  /** Never rejects, unless the job throws. */
-  run<Message, Result>(job: WorkerJob<Message, Result>): Promise<Result> {
-    return this.#queue.run(() => this.#run(job))
+  /**
+   * Never rejects, unless the job throws.
+   * @param owner who takes turns with other owners
+   * @param handleTurn called when the turn has come; another worker that it returns runs the job, in its turn there
+   */
+  run<Message, Result>(
+    job: WorkerJob<Message, Result>,
+    owner: string,
+    handleTurn?: () => JobWorker | undefined,
+  ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const begin = async (): Promise<void> => {
+        const other = handleTurn?.()
+        if (other === undefined) await this.#run(job).then(resolve, reject)
+        else void other.run(job, owner, handleTurn).then(resolve, reject)
+      }
+      this.#queue.append(new Turn(owner, begin))
+      this.#working ??= this.#work()
+    })
+  }
+
+  async #work(): Promise<void> {
+    for (let turn = this.#queue.take(all); turn !== undefined; turn = this.#queue.take(all))
+      await turn.begin()
+    this.#working = undefined
   }
 
   /** Starts the worker before its first job. */
@@ -47,14 +85,15 @@ export class JobWorker {
     this.#endWhenIdle()
   }
 
-  /** Ends the worker; a running job fails. */
+  /** Ends the worker; a running job fails, and those that wait run. */
   async close(): Promise<void> {
-    clearTimeout(this.#idle)
     await this.#end()
-    await this.#queue.drain()
+    await this.#working
+    await this.#end()
   }
 
   async #end(): Promise<void> {
+    clearTimeout(this.#idle)
     const ending = this.#worker
     this.#worker = undefined
     await ending?.terminate()
@@ -83,6 +122,8 @@ export class JobWorker {
     this.#idle = setTimeout(() => void this.#end(), this.#idleMs).unref()
   }
 }
+
+const all = (): boolean => true
 
 /** `broken`: the worker must not be used again. */
 function runIn<Message, Result>(

@@ -26,7 +26,7 @@ interface ThreadCompiler extends ToolSetCompiler {
   prepare(): void
 }
 
-/** One worker that compiles one document at a time; further documents are queued. */
+/** One worker that compiles one document at a time; namespaces, and so tenants, take turns with theirs. */
 export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS): ThreadCompiler {
   const worker = new JobWorker(
     new URL('./compile-worker.ts', import.meta.url),
@@ -37,7 +37,7 @@ export function createCompiler(limits: CompilerLimits = DEFAULT_COMPILER_LIMITS)
   return {
     async compile(job) {
       if (closed) return { kind: 'fault', message: 'the gateway is shutting down' }
-      return worker.run(compilation(job, limits))
+      return worker.run(compilation(job, limits), job.toolSet.namespace)
     },
     prepare: () => worker.prepare(),
     close() {

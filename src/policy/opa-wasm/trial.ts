@@ -40,7 +40,7 @@ export function createBundleTrial(limits: TrialLimits = DEFAULT_LIMITS): BundleT
     wantsDecisions: boolean,
   ): Promise<readonly Decision[]> {
     const job = { bundle, inputs, maxEvaluationMs: limits.maxEvaluationMs, wantsDecisions }
-    const { fault, decisions } = await worker.run(trial(job, limits))
+    const { fault, decisions } = await worker.run(trial(job, limits), '')
     if (fault !== '') throw new Error(fault)
     return decisions
   }

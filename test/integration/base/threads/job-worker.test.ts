@@ -51,14 +51,14 @@ describe('a job worker', () => {
     rmSync(dir, { recursive: true, force: true })
   })
 
-  const run = (fault?: Fault): Promise<Outcome> => {
+  const run = (fault?: Fault, owner = ''): Promise<Outcome> => {
     const job: WorkerJob<Report, Outcome> = {
       message: fault ?? {},
       timeoutMs: 20_000,
       receive: report => report,
       fail: reason => ({ failed: reason instanceof Error ? reason.message : reason }),
     }
-    return worker.run(job)
+    return worker.run(job, owner)
   }
   const threadOf = async (outcome: Promise<Outcome>): Promise<number> => ((await outcome) as Report).threadId
 
@@ -86,6 +86,15 @@ describe('a job worker', () => {
   it('keeps its thread for further jobs', async () => {
     expect(await run()).toMatchObject({ jobs: 1 })
     expect(await run()).toMatchObject({ jobs: 2 })
+  })
+
+  it('gives each owner a turn, in order within an owner', async () => {
+    const order: string[] = []
+    const jobs = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map(name =>
+      run(undefined, name[0]).then(() => order.push(name)),
+    )
+    await Promise.all(jobs)
+    expect(order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2'])
   })
 
   it.each([
