@@ -20,8 +20,10 @@ const EVENTS = 2_500
 /** The longest that a name in a definition, a label and a request id may be. */
 const ORIGIN = { consumerId: 'c'.repeat(253), tool: 't'.repeat(64), toolset: 's'.repeat(253) }
 const INVALID_RECORD = 87
-/** They are about the way to the broker, and about rights: no event is to blame. */
+/** They are about the way to the broker, its part in the cluster, and rights: no event is to blame. */
 const PASSING = [
+  ['NOT_LEADER_FOR_PARTITION', 6],
+  ['NOT_ENOUGH_REPLICAS', 19],
   ['CORRUPT_MESSAGE', 2],
   ['TOPIC_AUTHORIZATION_FAILED', 29],
 ] as const
