@@ -19,7 +19,7 @@ export const LONG: readonly string[] = [
   // `meter-kafka`, `metering-backlog-kafka` and `faults/kafka` stay
   'test/services/{kafka-security,metering-verify-kafka}.test.ts',
   // size and speed, and stopped measurements
-  'test/services/{bench-profile,large-installation,quota-redis-load}.test.ts',
+  'test/services/{bench-profile,large-installation,metering-outage-kafka,quota-redis-load}.test.ts',
   'test/e2e/{connection-spread,streams-idle,week}.test.ts',
   'test/integration/{bench-stopped,bench-compare-signal,policy/diff-at-scale}.test.ts',
   'test/stalls/short.test.ts',

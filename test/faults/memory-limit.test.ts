@@ -2,10 +2,15 @@
 import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
+import { IdleStreams } from '../fixtures/idle-streams.ts'
 import { neededProgram } from '../fixtures/needed-program.ts'
 import { prepareSubject, type Subject } from './subject.ts'
 
 const MIB = 1024 * 1024
+/** `SOAK=1`: for a minute, with as many streams as a gateway that is well used. */
+const SOAK = process.env.SOAK === '1'
+const STREAMS = SOAK ? 3_000 : 300
+const LOAD_MS = SOAK ? 60_000 : 0
 const V1 = '/sys/fs/cgroup/memory'
 const V2 = '/sys/fs/cgroup'
 
@@ -52,28 +57,28 @@ interface Limit {
   readonly limit: string
   readonly launcher: () => readonly string[]
   readonly isAvailable: boolean
-  readonly workers: string
+  readonly env: Record<string, string>
 }
+
+/** A row of the table in docs/sizing.md. */
+const row = (mebibytes: number, role: 'all' | 'gateway', workers: number): Limit => ({
+  limit: `a memory cgroup of ${mebibytes} MiB, ROLE=${role}, ${workers} threads (${NEEDS})`,
+  launcher: inCgroup(mebibytes * MIB),
+  isAvailable: isCgroupRoot,
+  env: { ROLE: role, WORKERS: String(workers) },
+})
 
 const LIMITS: readonly Limit[] = [
   {
     limit: `RLIMIT_DATA of 600 MiB${PRLIMIT.hint}`,
     launcher: () => ['prlimit', `--data=${600 * MIB}`, '--'],
     isAvailable: process.platform === 'linux' && !PRLIMIT.isMissing,
-    workers: '1',
+    env: {},
   },
-  {
-    limit: `a memory cgroup of 512 MiB (${NEEDS})`,
-    launcher: inCgroup(512 * MIB),
-    isAvailable: isCgroupRoot,
-    workers: '1',
-  },
-  {
-    limit: `a memory cgroup of 768 MiB, with two threads (${NEEDS})`,
-    launcher: inCgroup(768 * MIB),
-    isAvailable: isCgroupRoot,
-    workers: '2',
-  },
+  row(512, 'gateway', 1),
+  row(768, 'gateway', 2),
+  row(768, 'all', 1),
+  row(768, 'all', 2),
 ]
 
 /** Calls `small` as another tenant as long as the work lasts. @returns the statuses */
@@ -89,25 +94,30 @@ async function serveOthers(work: Promise<unknown>): Promise<ReadonlySet<number>>
   return statuses
 }
 
-for (const { limit, launcher, isAvailable, workers } of LIMITS)
+for (const { limit, launcher, isAvailable, env } of LIMITS)
   describe.skipIf(!isAvailable)(`under ${limit}`, () => {
-    it('120 large responses for one tenant: the process lives, refuses most of them, and serves another tenant', async () => {
-      subject = await prepareSubject({
-        launcher: launcher(),
-        sharedTools: ['large', 'small'],
-        env: { WORKERS: workers },
-      })
+    it(`${STREAMS} streams, and 120 large responses at once for one tenant: the process lives, refuses most of them, and serves another tenant`, {
+      timeout: 60_000 + 2 * LOAD_MS,
+    }, async () => {
+      subject = await prepareSubject({ launcher: launcher(), sharedTools: ['large', 'small'], env })
       const { callTool, unlimitedToken: token } = subject
       await subject.process.start()
-      const large = Promise.all(Array.from({ length: 120 }, () => callTool('large', token)))
-      expect(await serveOthers(large)).toEqual(new Set([200]))
-      const statuses = (await large).map(({ status }) => status)
-      expect(new Set(statuses)).toEqual(new Set([200, 503]))
-      const refused = (await large).find(({ status }) => status === 503)!
-      expect(refused.text).toMatch(/"error":"overloaded".*HELD_BYTES_MAX/)
-      expect(refused.retryAfterSecs).toBe(1)
+      const streams = new IdleStreams(`${subject.url}/mcp/sse`)
+      ends.push(() => streams.close())
+      await streams.add(STREAMS, () => ({ authorization: `Bearer ${token}` }))
+      const until = performance.now() + LOAD_MS
+      do {
+        const large = Promise.all(Array.from({ length: 120 }, () => callTool('large', token)))
+        expect(await serveOthers(large)).toEqual(new Set([200]))
+        const statuses = (await large).map(({ status }) => status)
+        expect(new Set(statuses)).toEqual(new Set([200, 503]))
+        const refused = (await large).find(({ status }) => status === 503)!
+        expect(refused.text).toMatch(/"error":"overloaded".*HELD_BYTES_MAX/)
+        expect(refused.retryAfterSecs).toBe(1)
+      } while (performance.now() < until)
       expect((await callTool('large', token)).status).toBe(200)
       expect(await subject.metrics()).toMatch(/^platform_held_bytes 0$/m)
+      expect(await subject.metrics()).toMatch(new RegExp(`^platform_streams ${STREAMS}$`, 'm'))
     })
   })
 

@@ -69,6 +69,8 @@ interface SubjectOptions {
   readonly toolSet?: string
   /** Besides `fast` and `slow`; as fast as the first. */
   readonly tools?: readonly string[]
+  /** Name of the consumer without limits. */
+  readonly unlimitedConsumer?: string
 }
 
 export async function prepareSubject(options: SubjectOptions = {}): Promise<Subject> {
@@ -100,19 +102,27 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
   const backendUrl = `http://127.0.0.1:${(backend.address() as AddressInfo).port}`
   const reachedBackendUrl = (await options.backendUrl?.(backendUrl)) ?? backendUrl
   mkdirSync(join(root, 'toolsets'))
-  const { toolSet: name = 'faults', tools = [], sharedTools = [] } = options
-  writeToolSet(root, reachedBackendUrl, 'faults.yaml', { name, namespace: 'tenant-acme' }, [
-    'fast',
-    'slow',
-    ...tools,
-  ])
+  const {
+    toolSet: name = 'faults',
+    tools = [],
+    sharedTools = [],
+    unlimitedConsumer = 'demo-viewer',
+  } = options
+  const named = (ids: readonly string[]): readonly Operation[] => ids.map(id => ({ id }))
+  writeToolSet(
+    root,
+    reachedBackendUrl,
+    'faults.yaml',
+    { name, namespace: 'tenant-acme' },
+    named(['fast', 'slow', ...tools]),
+  )
   if (sharedTools.length > 0)
     writeToolSet(
       root,
       reachedBackendUrl,
       'shared.yaml',
       { name: 'shared', namespace: 'platform' },
-      sharedTools,
+      named(sharedTools),
       // large responses take longer than 2 s on a busy machine
       '12s',
     )
@@ -127,18 +137,22 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
       free: { name: 'Free', perMinute: 1_000_000 },
       unlimited: { name: 'Unlimited' },
     },
-    consumers: { ...limited, 'demo-agent': 'free', 'demo-viewer': 'unlimited' },
+    consumers: { ...limited, 'demo-agent': 'free', [unlimitedConsumer]: 'unlimited' },
   }
   writeFileSync(join(root, 'plans.yaml'), JSON.stringify(plans))
   const url = `http://127.0.0.1:${gatewayPort}`
   const env = {
-    ROLE: 'gateway',
     WORKERS: '1',
     LOG_LEVEL: 'silent',
     AUTH_ISSUER: provider.issuer,
-    CONTROL_PLANE_URL: (await options.controlPlaneUrl?.(controlPlane.url)) ?? controlPlane.url,
-    GATEWAY_CLIENT_ID: 'gateway',
-    GATEWAY_CLIENT_SECRET: 'gateway-secret',
+    ...(options.env?.ROLE === 'all'
+      ? { API_PORT: '0' }
+      : {
+          ROLE: 'gateway',
+          CONTROL_PLANE_URL: (await options.controlPlaneUrl?.(controlPlane.url)) ?? controlPlane.url,
+          GATEWAY_CLIENT_ID: 'gateway',
+          GATEWAY_CLIENT_SECRET: 'gateway-secret',
+        }),
     GATEWAY_PORT: String(gatewayPort),
     GATEWAY_URL: url,
     METRICS_PORT: String(metricsPort),
@@ -155,8 +169,8 @@ export async function prepareSubject(options: SubjectOptions = {}): Promise<Subj
   const tokenOf = (id: string): Promise<string> =>
     signedToken(root, provider.issuer, { id, tenant: 'acme' }, TOKEN_LIFETIME)
   const token = await tokenOf('demo-agent')
-  const unlimitedToken = await tokenOf('demo-viewer')
-  const foreign = { id: 'demo-viewer', tenant: 'beta' }
+  const unlimitedToken = await tokenOf(unlimitedConsumer)
+  const foreign = { id: unlimitedConsumer, tenant: 'beta' }
   const foreignToken = await signedToken(root, provider.issuer, foreign, TOKEN_LIFETIME)
   const metrics = async (): Promise<string> => (await fetchIn(`http://127.0.0.1:${metricsPort}/metrics`)).text
   return {
@@ -246,21 +260,31 @@ function tenantShare(upstreamUrl: string, revision: number): TenantShare {
   }
 }
 
-function writeToolSet(
+export interface Operation {
+  readonly id: string
+  /** Of the member `text` of its body; without it the operation has no arguments. */
+  readonly pattern?: string
+}
+
+/** Before the process starts. */
+export function writeToolSet(
   root: string,
   baseURL: string,
   file: string,
   metadata: { readonly name: string; readonly namespace: string },
-  operations: readonly string[],
+  operations: readonly Operation[],
   timeout = '2s',
 ): void {
-  const operation = (operationId: string) => ({
-    get: { operationId, summary: operationId, responses: { 200: { description: 'done' } } },
-  })
+  const operation = ({ id, pattern }: Operation) => {
+    const described = { operationId: id, summary: id, responses: { 200: { description: 'done' } } }
+    if (pattern === undefined) return { get: described }
+    const schema = { type: 'object', required: ['text'], properties: { text: { type: 'string', pattern } } }
+    return { post: { ...described, requestBody: { content: { 'application/json': { schema } } } } }
+  }
   const document = {
     openapi: '3.0.3',
     info: { title: 'Faults', version: '1' },
-    paths: Object.fromEntries(operations.map(name => [`/${name}`, operation(name)])),
+    paths: Object.fromEntries(operations.map(one => [`/${one.id}`, operation(one)])),
   }
   const toolSet = {
     apiVersion: 'toolgate.dev/v1alpha1',

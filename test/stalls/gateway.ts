@@ -67,7 +67,7 @@ export class StallGateway {
   }
 
   /** Needs a build. */
-  static async start(): Promise<StallGateway> {
+  static async start(workers: number): Promise<StallGateway> {
     const dir = mkdtempSync(join(tmpdir(), 'toolgate-stalls-'))
     const log = join(dir, 'stalls.log')
     closeSync(openSync(log, 'w'))
@@ -78,7 +78,7 @@ export class StallGateway {
       DATA_DIR: join(dir, 'data'),
       TOOLSETS: toolSets,
       LOG_LEVEL: 'error',
-      WORKERS: '2',
+      WORKERS: String(workers),
     }
     const probe = pathToFileURL(join(import.meta.dirname, 'probe.mjs')).href
     const child = spawn(process.execPath, ['--import', probe, join(ROOT, 'dist/cli/index.js'), 'serve'], {

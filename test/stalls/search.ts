@@ -37,8 +37,10 @@ export interface SearchOptions {
   /** Ends with the round in which this has passed. */
   readonly forMs: number
   readonly maxRounds: number
-  /** Tools of one large installation; 0: none. */
+  /** Tools of one large installation, and a third of it with long descriptions; 0: none. */
   readonly largeInstall: number
+  /** Serving threads. With one, the main thread serves, and takes the changes as well. */
+  readonly workers: number
   readonly onProgress?: (line: string) => void
 }
 
@@ -46,8 +48,18 @@ export interface SearchOptions {
 const WAYS = ['rest', 'rpc', 'stream', 'session', 'batch'] as const
 type Way = (typeof WAYS)[number]
 
-function manyTools(count: number, run: number, backendUrl: string): InlineToolSet {
-  const schema = { type: 'object', properties: { a: { type: 'string' }, [`b${run}`]: { type: 'integer' } } }
+interface Many {
+  readonly count: number
+  /** Of each tool. */
+  readonly descriptionLength: number
+}
+
+/** Of the descriptions of a document of 20 MB. */
+const LONG = 3_000
+
+function manyTools({ count, descriptionLength }: Many, run: number, backendUrl: string): InlineToolSet {
+  const a = { type: 'string', description: 'a word '.repeat(descriptionLength / 7) }
+  const schema = { type: 'object', properties: { a, [`b${run}`]: { type: 'integer' } } }
   const operations = Array.from({ length: count }, (_, at) => ({
     name: `t_${at}`,
     path: `/t/${at}`,
@@ -76,7 +88,7 @@ interface Case {
 
 /** Round n of seed s is round 0 of seed s + n. Needs a build. */
 export async function searchStalls(options: SearchOptions): Promise<SearchResult> {
-  const gateway = await StallGateway.start()
+  const gateway = await StallGateway.start(options.workers)
   try {
     return await new Search(gateway, options).run()
   } finally {
@@ -104,7 +116,10 @@ class Search {
     let rounds = 0
     for (; rounds < maxRounds && (rounds === 0 || Date.now() < until); rounds++)
       await this.#round(seed + rounds)
-    if (largeInstall > 0) await this.#installMany(largeInstall)
+    if (largeInstall > 0) {
+      await this.#installMany({ count: largeInstall, descriptionLength: 0 })
+      await this.#installMany({ count: Math.ceil(largeInstall / 3), descriptionLength: LONG })
+    }
     return {
       seed,
       rounds,
@@ -285,17 +300,18 @@ class Search {
     return { firstMs, leastMs }
   }
 
-  async #installMany(count: number): Promise<void> {
+  async #installMany(many: Many): Promise<void> {
+    const tools = `${many.count} tools with descriptions of ${many.descriptionLength} characters`
     const least = new Map<string, { firstMs: number; leastMs: number; status: number }>()
     // a snapshot is listed for the first time once; a garbage collection in one of the runs is not a finding
     for (let run = 0; run < REPEATS; run++) {
       await this.#gateway.login()
-      const ms = await this.#gateway.install(manyTools(count, run, this.#gateway.backendUrl))
-      const measured = [{ what: `install of ${count} tools`, ms, status: 0 }]
+      const ms = await this.#gateway.install(manyTools(many, run, this.#gateway.backendUrl))
+      const measured = [{ what: `install of ${tools}`, ms, status: 0 }]
       for (const version of ['rest', '2025-06-18', '2026-07-28']) {
         const { status } = await this.#list(version)
         measured.push({
-          what: `list of ${count} tools, ${version}`,
+          what: `list of ${tools}, ${version}`,
           ms: await this.#gateway.longestTurn(),
           status,
         })

@@ -1,0 +1,181 @@
+/**
+ * Kafka is killed and started later while calls go on, with the longest names, in both formats, and on a disk that gets full: nothing is missing but what was counted, the
+ * order of a key is kept, and the backlog is delivered. Short by default; `SOAK=1`: 10 minutes at 500 calls a second, with the bound of the catch-up.
+ */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readEvent } from '../../src/data-plane/metering/event-codec.ts'
+import { prepareSubject, type Subject } from '../faults/subject.ts'
+import { neededProgram } from '../fixtures/needed-program.ts'
+import { hasKafka, KAFKA_HINT, KafkaServer } from './kafka/kafka-server.ts'
+
+const SOAK = process.env.SOAK === '1'
+const RUN = SOAK
+  ? { outageMs: 600_000, perSecond: 500, caughtUpMs: 120_000, diskMb: 120 }
+  : { outageMs: 10_000, perSecond: 200, caughtUpMs: 60_000, diskMb: 12 }
+/** The longest names and ids. */
+const CONSUMER = 'c'.repeat(253)
+const TOOL = 't'.repeat(64)
+const TOOL_SET = 's'.repeat(253)
+const ID_LENGTH = 128
+/** Events on their way while calls go on. */
+const UNDER_WAY = 1_000
+const FULL_DISK = process.getuid?.() === 0 && !neededProgram('mount', 'mount').isMissing
+
+interface Gateway {
+  readonly topic: string
+  readonly subject: Subject
+  /** Numbers of the calls with a whole response. */
+  readonly responded: Set<number>
+  readonly statuses: Map<number, number>
+  made: number
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 200 })
+const requestId = (number: number): string => String(number).padStart(ID_LENGTH, '0')
+
+function call({ subject, responded, statuses }: Gateway, number: number): Promise<void> {
+  const headers = {
+    authorization: `Bearer ${subject.unlimitedToken}`,
+    'content-type': 'application/json',
+    'x-request-id': requestId(number),
+  }
+  return new Promise(resolve => {
+    const done = (status: number): void => {
+      statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      if (status === 200) responded.add(number)
+      resolve()
+    }
+    const asked = request(`${subject.url}/mcp/tools/call`, { method: 'POST', agent, headers }, response => {
+      response.resume()
+      response.on('close', () => done(response.complete ? response.statusCode! : 0))
+    })
+    asked.on('error', () => done(0))
+    asked.end(JSON.stringify({ name: TOOL, arguments: {} }))
+  })
+}
+
+/** Calls all gateways at the rate until it is stopped. */
+async function load(gateways: readonly Gateway[], goesOn: () => boolean): Promise<void> {
+  const startedAt = performance.now()
+  const pending = new Set<Promise<void>>()
+  for (let made = 0; goesOn(); ) {
+    const due = Math.floor(((performance.now() - startedAt) / 1_000) * RUN.perSecond)
+    for (; made < due; made++)
+      for (const gateway of gateways) {
+        const called = call(gateway, ++gateway.made).then(() => void pending.delete(called))
+        pending.add(called)
+      }
+    await sleep(10)
+  }
+  await Promise.all(pending)
+}
+
+async function metric({ subject }: Gateway, name: string): Promise<number> {
+  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await subject.metrics())?.[1] ?? Number.NaN)
+}
+
+const eventsOf = (gateway: Gateway) => metric(gateway, 'platform_metering_events_total')
+const deliveredOf = (gateway: Gateway) => metric(gateway, 'platform_metering_delivered_total')
+const droppedOf = (gateway: Gateway) => metric(gateway, 'platform_metering_dropped_total')
+
+describe.skipIf(!hasKafka())(`an outage of Kafka (${KAFKA_HINT})`, () => {
+  let kafka: KafkaServer
+  const gateways: Gateway[] = []
+  let disk: string | undefined
+
+  async function open(topic: string, env: Record<string, string>): Promise<void> {
+    const subject = await prepareSubject({
+      toolSet: TOOL_SET,
+      tools: [TOOL],
+      unlimitedConsumer: CONSUMER,
+      env: {
+        METERING_ENABLED: 'true',
+        KAFKA_BROKERS: kafka.brokers,
+        METERING_TOPIC: topic,
+        DECISION_LOG: 'off',
+        ...env,
+      },
+    })
+    gateways.push({ topic, subject, responded: new Set(), statuses: new Map(), made: 0 })
+    await subject.process.start()
+  }
+
+  beforeAll(async () => {
+    kafka = await KafkaServer.start()
+    await open('outage.protobuf', { METERING_FORMAT: 'protobuf' })
+    await open('outage.json', { METERING_FORMAT: 'json' })
+    if (!FULL_DISK) return
+    disk = mkdtempSync(join(tmpdir(), 'toolgate-outage-'))
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${RUN.diskMb}m`, 'tmpfs', disk])
+    await open('outage.full', { DATA_DIR: join(disk, 'data') })
+  }, 180_000)
+  afterAll(async () => {
+    agent.destroy()
+    await Promise.all(gateways.map(({ subject }) => subject.close()))
+    await kafka?.stop()
+    if (disk === undefined) return
+    execFileSync('umount', [disk])
+    rmSync(disk, { recursive: true, force: true })
+  })
+
+  it('delivers all that was accepted, in order, once Kafka is back', {
+    timeout: RUN.outageMs + 4 * RUN.caughtUpMs + 300_000,
+  }, async () => {
+    let goesOn = true
+    const loading = load(gateways, () => goesOn)
+    await expect.poll(() => deliveredOf(gateways[0]!), { timeout: 60_000 }).toBeGreaterThan(0)
+    await kafka.kill()
+    await sleep(RUN.outageMs)
+    const backlogs = await Promise.all(
+      gateways.map(async gateway => (await eventsOf(gateway)) - (await deliveredOf(gateway))),
+    )
+    await kafka.start()
+    const backAt = performance.now()
+    const caughtUp = gateways.map(async (gateway, at) => {
+      const waiting = async () =>
+        (await eventsOf(gateway)) - (await deliveredOf(gateway)) - (await droppedOf(gateway))
+      await expect.poll(waiting, { timeout: 4 * RUN.caughtUpMs, interval: 500 }).toBeLessThan(UNDER_WAY)
+      return `${gateway.topic}: ${backlogs[at]} events waited, ${((performance.now() - backAt) / 1_000).toFixed(1)} s`
+    })
+    const times = await Promise.all(caughtUp)
+    const caughtUpMs = performance.now() - backAt
+    // calls that the full disk refused are accepted again
+    await sleep(2_000)
+    goesOn = false
+    await loading
+    for (const gateway of gateways) {
+      const all = async () => (await deliveredOf(gateway)) + (await droppedOf(gateway))
+      await expect.poll(all, { timeout: 60_000 }).toBe(await eventsOf(gateway))
+      const dropped = await droppedOf(gateway)
+      const seen = new Set<number>()
+      let last = 0
+      for (const { key, value } of await kafka.read(gateway.topic)) {
+        expect(key).toBe(CONSUMER)
+        const { request_id: id, sequence } = readEvent(value)
+        if (seen.has(Number(id))) continue
+        seen.add(Number(id))
+        // what was dropped leaves gaps, and nothing else does
+        expect(sequence).toBeGreaterThan(last)
+        if (dropped === 0) expect(sequence).toBe(last + 1)
+        last = sequence
+      }
+      const missing = [...gateway.responded].filter(number => !seen.has(number)).length
+      const { statuses } = gateway
+      times.push(
+        `${gateway.topic}: ${gateway.made} calls, statuses ${JSON.stringify([...statuses])}, ${seen.size} in the topic, ${dropped} dropped, ${missing} missing`,
+      )
+      expect(missing).toBeLessThanOrEqual(dropped)
+      expect(statuses.get(0) ?? 0).toBe(0)
+      if (gateway.topic !== 'outage.full') expect([...statuses.keys(), dropped]).toEqual([200, 0])
+      else expect([...statuses.keys()].sort()).toEqual([200, 503])
+    }
+    if (SOAK) process.stdout.write(`${times.join('\n')}\n`)
+    expect(caughtUpMs).toBeLessThan(RUN.caughtUpMs)
+  })
+})
