@@ -20,7 +20,7 @@ const AT_ONCE = 2
 const FIRST = { rounds: 5, calls: 1500 }
 const AGAIN = { rounds: 9, calls: 4000 }
 /** What the compiler inlines differs by 1 % from process to process: a limit that one of them breaks is judged by the median of these. */
-const PROCESSES = 5
+const PROCESSES = 9
 
 /** Its backend listens until the process ends. */
 export async function rungMeasurement(): Promise<MeasureRungs> {

@@ -58,7 +58,6 @@ export abstract class Call<R>
   protected readonly origin: string
   protected sent = false
   protected responded = false
-  #sentAtMs = 0
   #over = false
   #abort: Abort | undefined
   readonly #timeoutMs: number
@@ -125,7 +124,7 @@ export abstract class Call<R>
 
   timedOut(): void {
     if (this.waiting !== undefined) return this.endWait()
-    if (this.sent && !this.responded) this.#reportLatency()
+    if (this.sent && !this.responded) this.#pool.handleHead(this)
     const ms = Math.round(this.#timeoutMs)
     this.fail(failure('timeout', `${this.origin} did not respond completely within ${ms} ms`, this.sent))
   }
@@ -135,17 +134,13 @@ export abstract class Call<R>
     if (this.#over) return this.#takeBack(abort)
     this.sent = true
     this.#abort = abort
-    if (this.#pool.isAdaptive) this.#sentAtMs = performance.now()
+    this.#pool.handleSent(this)
   }
 
   /** The head has arrived. */
   protected handleHead(): void {
     this.responded = true
-    this.#reportLatency()
-  }
-
-  #reportLatency(): void {
-    if (this.#pool.isAdaptive) this.#pool.handleHead(this.#sentAtMs)
+    this.#pool.handleHead(this)
   }
 
   #takeBack(abort: Abort): void {

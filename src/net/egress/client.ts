@@ -119,23 +119,30 @@ export function createEgress(options: EgressOptions): Egress {
   )
   const targets = new TargetParser(options.unixSockets === true)
   let closed = false
+  /** Set by `admit` for the call that it admits, with its place in the queue: an object for each call would be 56 bytes. */
+  let target: Target
+  let pool: OriginPool
+  let share: Share | undefined
+  let place: Share | undefined
 
   function admit(
     { url, cancellation, party = GATEWAY }: Pick<EgressRequest, 'url' | 'cancellation' | 'party'>,
     transport: UpstreamTransport | undefined,
     isLasting: boolean,
-  ): Admitted | EgressFailure {
-    const target = targets.parse(url)
-    if (typeof target === 'string') return failure('protocol', target, false)
+  ): EgressFailure | undefined {
+    const parsed = targets.parse(url)
+    if (typeof parsed === 'string') return failure('protocol', parsed, false)
+    target = parsed
     if (cancellation?.cancelled === true)
       return failure('cancelled', `the call to ${target.origin} was cancelled`, false)
     if (closed) return failure('unreachable', 'the gateway is shutting down', false)
-    const pool = (isLasting ? streams : calls).of(target.origin, transport)
-    if (pool === undefined)
+    const found = (isLasting ? streams : calls).of(target.origin, transport)
+    if (found === undefined)
       return saturation(target.origin, `all ${maxOrigins} connection pools are in use for other backends`)
-    const share = pool.run(party)
-    const place = share === undefined ? pool.wait(party) : undefined
-    if (share !== undefined || place !== undefined) return { target, pool, share, place }
+    pool = found
+    share = pool.run(party)
+    place = share === undefined ? pool.wait(party) : undefined
+    if (share !== undefined || place !== undefined) return undefined
     const reason = isLasting
       ? `the limit of ${maxStreamsPerOrigin} open streams to it is reached`
       : 'too many calls to it wait for a connection'
@@ -144,9 +151,8 @@ export function createEgress(options: EgressOptions): Egress {
 
   return {
     request(request) {
-      const admitted = admit(request, request.transport, false)
-      if ('kind' in admitted) return Promise.resolve(admitted)
-      const { target, pool, share, place } = admitted
+      const refused = admit(request, request.transport, false)
+      if (refused !== undefined) return Promise.resolve(refused)
       const call = new CollectingCall(target.origin, pool, share, request)
       const { method, headers, body = null } = request
       const headersOfCall = askForIdentity(headers, request.headersOfCall)
@@ -155,9 +161,8 @@ export function createEgress(options: EgressOptions): Egress {
     },
 
     stream(request) {
-      const admitted = admit(request, request.transport, request.isLasting === true)
-      if ('kind' in admitted) return Promise.resolve(admitted)
-      const { target, pool, share, place } = admitted
+      const refused = admit(request, request.transport, request.isLasting === true)
+      if (refused !== undefined) return Promise.resolve(refused)
       const call = new StreamingCall(target.origin, pool, share, request)
       const { method, headers, body = null } = request
       pool.carry({ path: target.path, method, headers, headersOfCall: NO_HEADERS, body }, call, place)
@@ -169,14 +174,6 @@ export function createEgress(options: EgressOptions): Egress {
       await Promise.all([calls.close(), streams.close()])
     },
   }
-}
-
-interface Admitted {
-  readonly target: Target
-  readonly pool: OriginPool
-  readonly share: Share | undefined
-  /** In the queue. */
-  readonly place: Share | undefined
 }
 
 /** Requests of no caller: polls, health checks, tokens. */

@@ -62,6 +62,8 @@ export class OriginPool {
   readonly #waits: Deadlines<WaitDeadline>
   readonly #queue = new FairQueue<WaitingCall>()
   readonly #limit: AdaptiveLimit | undefined
+  /** `performance.now()` of calls without a head, with an adaptive limit. */
+  readonly #sentAtMs = new Map<object, number>()
 
   constructor(client: OriginClient, { maxRunning, maxWaiting, maxWaitMs, isAdaptive }: OriginPoolLimits) {
     this.#client = client
@@ -71,16 +73,19 @@ export class OriginPool {
     this.#limit = isAdaptive === true ? new AdaptiveLimit(maxRunning) : undefined
   }
 
-  /** Whether `handleHead` is to be called. */
-  get isAdaptive(): boolean {
-    return this.#limit !== undefined
+  /** A connection is about to carry the call. */
+  handleSent(call: object): void {
+    if (this.#limit !== undefined) this.#sentAtMs.set(call, performance.now())
   }
 
-  /** A call got its head, or none in time. @param sentAtMs `performance.now()` */
-  handleHead(sentAtMs: number): void {
-    const limit = this.#limit
-    if (limit?.add(performance.now() - sentAtMs, this.#running.held) !== true) return
-    this.#running.resize(limit.limit)
+  /** The call got its head, or none in time. */
+  handleHead(call: object): void {
+    if (this.#limit === undefined) return
+    const sentAtMs = this.#sentAtMs.get(call)
+    if (sentAtMs === undefined) return
+    this.#sentAtMs.delete(call)
+    if (!this.#limit.add(performance.now() - sentAtMs, this.#running.held)) return
+    this.#running.resize(this.#limit.limit)
     while (this.#queue.size > 0 && this.#runNext());
   }
 
@@ -108,7 +113,9 @@ export class OriginPool {
   }
 
   /** For each call once, when it has ended. */
-  end({ waiting, share }: Pick<PooledCall, 'waiting' | 'share'>): void {
+  end(call: Pick<PooledCall, 'waiting' | 'share'>): void {
+    const { waiting, share } = call
+    if (this.#limit !== undefined) this.#sentAtMs.delete(call)
     if (waiting !== undefined) {
       this.#queue.remove(waiting)
       this.#leaveQueue(waiting)
