@@ -172,8 +172,10 @@ describe.skipIf(!hasKafka())(`an outage of Kafka (${KAFKA_HINT})`, () => {
       )
       expect(missing).toBeLessThanOrEqual(dropped)
       expect(statuses.get(0) ?? 0).toBe(0)
-      if (gateway.topic !== 'outage.full') expect([...statuses.keys(), dropped]).toEqual([200, 0])
-      else expect([...statuses.keys()].sort()).toEqual([200, 503])
+      // the short outage fits on the disk
+      const isFull = SOAK && gateway.topic === 'outage.full'
+      expect([...statuses.keys()].sort()).toEqual(isFull ? [200, 503] : [200])
+      if (!isFull) expect(dropped).toBe(0)
     }
     if (SOAK) process.stdout.write(`${times.join('\n')}\n`)
     expect(caughtUpMs).toBeLessThan(RUN.caughtUpMs)

@@ -86,20 +86,35 @@ export class SpoolReader {
     return events
   }
 
-  /** Marks returned events as processed: stores the cursor, then removes segments. @throws Error of the file system; it can be repeated */
+  /**
+   * Marks returned events as processed: stores the cursor, then removes segments. On a full disk it removes segments first, which makes the space
+   * for the cursor; when the process ends between the two, their events count as missing.
+   * @throws Error of the file system; it can be repeated
+   */
   async commit(): Promise<void> {
     const segments = this.segments()
     const there = new Set(segments.map(segment => segment.key))
     for (const key of this.#places.keys()) if (!there.has(key)) this.#places.delete(key)
     const finished = segments.filter(segment => this.#places.get(segment.key)?.finished === true)
-    await writeCursor(this.#cursorPath, {
-      segments: Object.fromEntries([...this.#places].map(([key, { at }]) => [key, at])),
-      next: Object.fromEntries(this.#next),
-    })
-    if (!this.#options.removes) return
+    const { removes } = this.#options
+    try {
+      await this.#writeCursor()
+    } catch (error) {
+      if (!removes || finished.length === 0 || !isFull(error)) throw error
+      for (const segment of finished) this.#remove(segment)
+      await this.#writeCursor()
+    }
+    if (!removes) return
     for (const segment of finished) this.#remove(segment)
     const writers = new Set(this.segments().map(segment => segment.writer))
     for (const writer of this.#next.keys()) if (!writers.has(writer)) this.#next.delete(writer)
+  }
+
+  #writeCursor(): Promise<void> {
+    return writeCursor(this.#cursorPath, {
+      segments: Object.fromEntries([...this.#places].map(([key, { at }]) => [key, at])),
+      next: Object.fromEntries(this.#next),
+    })
   }
 
   /** Oldest first. @throws Error of the file system: an empty list would remove all positions */
@@ -291,4 +306,10 @@ async function writeCursor(path: string, state: CursorState): Promise<void> {
 
 function digest(body: string): string {
   return createHash('sha256').update(body).digest('hex')
+}
+
+/** The file system has no space, or the user has none left of a quota. */
+function isFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'ENOSPC' || code === 'EDQUOT'
 }

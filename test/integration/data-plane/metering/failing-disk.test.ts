@@ -3,10 +3,10 @@ import { mkdirSync, readdirSync, readlinkSync, rmdirSync, unlinkSync } from 'nod
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { EventSink } from '../../../../src/data-plane/metering/event-sink.ts'
-import type { SpooledEvent } from '../../../../src/data-plane/metering/spool/spool-reader.ts'
+import { type SpooledEvent, SpoolReader } from '../../../../src/data-plane/metering/spool/spool-reader.ts'
 import type { SpoolWriterOptions } from '../../../../src/data-plane/metering/spool/spool-writer.ts'
 import { createLogger } from '../../../../src/telemetry/logger.ts'
-import { failing } from '../../../fixtures/failing-disk.ts'
+import { failing, failingPromise } from '../../../fixtures/failing-disk.ts'
 import { aCall, anOrigin, aReader, aWriter, drain, spoolDirectory } from '../../../fixtures/metering.ts'
 
 const SOON = { timeout: 20_000, interval: 5 }
@@ -55,6 +55,28 @@ let end = () => {}
 afterEach(() => end())
 
 describe('a disk that fails', () => {
+  it('to store the position because it is full: what was delivered is removed first, which makes the space', async () => {
+    const spool = open()
+    const { directory, writer } = spool
+    const segments = (): number => filesOf(directory, '.events').length
+    await recordUntil(spool, () => segments() > 3)
+    writer.close()
+    const written = segments()
+    end = failingPromise(
+      'open',
+      'ENOSPC',
+      path => String(path).endsWith('.cursor.new') && segments() === written,
+    )
+    const delivery = () => new SpoolReader({ directory, purpose: 'kafka', removes: true, onDamage: () => {} })
+    const reader = delivery()
+    expect(drain(reader)).toHaveLength(writer.counts.events)
+    await reader.commit()
+    expect(segments()).toBe(0)
+    const next = delivery()
+    expect(drain(next)).toEqual([])
+    expect(next.counts.damaged).toBe(0)
+  })
+
   it('to sync a full segment: the segment grows until it can be synced', async () => {
     const spool = open()
     const { directory, faults, writer } = spool
