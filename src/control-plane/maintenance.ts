@@ -6,7 +6,7 @@ import { expireDue } from './api/services/subscriptions.ts'
 import type { Fleet } from './publisher/fleet.ts'
 import type { Publisher } from './publisher/publisher.ts'
 import { recordAction } from './store/audited.ts'
-import { EVERY_TENANT, type Store, type Transaction } from './store/store.ts'
+import { before, EVERY_TENANT, type Store } from './store/store.ts'
 
 const EXPIRE_AT_ONCE = 200
 const SWEEP_AT_ONCE = 5_000
@@ -122,9 +122,4 @@ export class Maintenance {
       onFault('a maintenance round of the control plane failed; the next round retries', error)
     }
   }
-}
-
-/** @returns when the database's clock showed `ms` less: no instance deletes early because its clock is ahead */
-function before({ now }: Transaction, ms: number): Date {
-  return new Date(now.getTime() - ms)
 }

@@ -3,6 +3,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { atRate } from '../fixtures/open-loop.ts'
 import { type TwoTenants, twoTenants } from '../fixtures/two-tenants.ts'
 
 const MAX_IN_FLIGHT = 600
@@ -68,12 +69,13 @@ interface Seen {
 
 /** Calls at a rate, each without waiting for the others. */
 async function callAt(perSecond: number, forMs: number, to: Published, seen: Seen): Promise<void> {
-  const startedAt = performance.now()
+  const until = performance.now() + forMs
   const pending: Promise<void>[] = []
-  for (let made = 0; performance.now() - startedAt < forMs; made++) {
-    pending.push(callOnce(to, seen))
-    await sleep(Math.max(0, startedAt + ((made + 1) * 1000) / perSecond - performance.now()))
-  }
+  await atRate(
+    perSecond,
+    () => performance.now() < until,
+    () => pending.push(callOnce(to, seen)),
+  )
   await Promise.all(pending)
 }
 

@@ -1,28 +1,21 @@
 /** A start on a disk that is full, nearly full or read-only ends and names the directory. */
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmdirSync, statfsSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { FREE_PORTS } from '../fixtures/free-ports.ts'
-import { neededProgram } from '../fixtures/needed-program.ts'
 import { processEnv } from '../fixtures/process-env.ts'
+import { mountSmallDisk, WITHOUT_MOUNT } from '../fixtures/small-disk.ts'
 
 const REPOSITORY = join(import.meta.dirname, '../..')
-const isRoot = process.getuid?.() === 0
-const MOUNT = neededProgram('mount', 'mount')
 
 /** Starts `toolgate serve` with DATA_DIR on a tmpfs that `prepare` has filled; the mount options apply after that. */
 function startOn(
   options: string,
   prepare: (directory: string) => void,
 ): { code: number | null; text: string; directory: string } {
-  const directory = mkdtempSync(join(tmpdir(), 'toolgate-disk-start-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', directory])
-  onTestFinished(() => {
-    execFileSync('umount', [directory])
-    rmdirSync(directory)
-  })
+  const { directory, unmount } = mountSmallDisk(16)
+  onTestFinished(unmount)
   prepare(directory)
   if (options !== '') execFileSync('mount', ['-o', `remount,${options}`, directory])
   const { status, stdout, stderr } = spawnSync(process.execPath, ['dist/cli/index.js', 'serve'], {
@@ -45,8 +38,8 @@ function fill(directory: string, leftBytes: number): void {
   writeFileSync(join(directory, 'filler'), Buffer.alloc(bavail * bsize - leftBytes))
 }
 
-describe.skipIf(!isRoot || MOUNT.isMissing)(
-  `a start (run as root: file systems are mounted)${MOUNT.hint}`,
+describe.skipIf(WITHOUT_MOUNT !== undefined)(
+  `a start${WITHOUT_MOUNT === undefined ? '' : ` (skipped: ${WITHOUT_MOUNT})`}`,
   () => {
     test.each([0, 256 * 1024, 4 * 1024 * 1024])(
       'with %d free bytes: names the directory and the fix',

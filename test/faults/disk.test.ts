@@ -1,27 +1,19 @@
 /** A full disk below DATA_DIR: calls without a limit go on, and each that returned 200 has its event in the spool once there is space. */
 
-import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { decodeEvent } from '../../src/data-plane/metering/event-codec.ts'
 import { aReader, drain } from '../fixtures/metering.ts'
-import { neededProgram } from '../fixtures/needed-program.ts'
+import { mountSmallDisk, WITHOUT_MOUNT } from '../fixtures/small-disk.ts'
 import { runTable } from './run-table.ts'
 import { prepareSubject } from './subject.ts'
 import { DISK } from './tables/disk.ts'
 import type { World } from './world.ts'
 
-const SKIP =
-  process.getuid?.() === 0 && !neededProgram('mount', 'mount').isMissing
-    ? undefined
-    : 'a small tmpfs is mounted: run as root, apt-get install mount'
-
 async function open(): Promise<World> {
-  const mount = mkdtempSync(join(tmpdir(), 'toolgate-disk-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=48m', 'tmpfs', mount])
+  const { directory: mount, unmount } = mountSmallDisk(48)
   const filler = join(mount, 'filler')
   const subject = await prepareSubject({
     env: { DATA_DIR: join(mount, 'data'), METERING_SPOOL_MAX: '16MiB', DECISION_LOG: 'off' },
@@ -66,10 +58,9 @@ async function open(): Promise<World> {
     },
     async close() {
       await subject.close()
-      execFileSync('umount', [mount])
-      rmSync(mount, { recursive: true, force: true })
+      unmount()
     },
   }
 }
 
-runTable(DISK, { skip: SKIP, open })
+runTable(DISK, { skip: WITHOUT_MOUNT, open })

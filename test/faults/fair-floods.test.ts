@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { atRate } from '../fixtures/open-loop.ts'
 import { signedToken } from '../fixtures/tokens.ts'
 import type { Flood, FloodPorts } from './flood-child.ts'
 import { type Operation, prepareSubject, type Subject, writeToolSet } from './subject.ts'
@@ -88,16 +89,18 @@ async function measureOthers(tool: string, forMs: number): Promise<Measured> {
   const tookMs: number[] = []
   const statuses: number[] = []
   const pending: Promise<void>[] = []
-  const startedAt = performance.now()
-  const everyMs = 1_000 / (OTHERS * PER_SECOND_EACH)
-  for (let made = 0; performance.now() - startedAt < forMs; made++) {
-    const called = subject.callTool(tool, tokens[made % OTHERS]).then(reply => {
-      tookMs.push(reply.tookMs)
-      statuses.push(reply.status)
-    })
-    pending.push(called)
-    await sleep(Math.max(0, startedAt + (made + 1) * everyMs - performance.now()))
-  }
+  const until = performance.now() + forMs
+  await atRate(
+    OTHERS * PER_SECOND_EACH,
+    () => performance.now() < until,
+    made => {
+      const called = subject.callTool(tool, tokens[made % OTHERS]).then(reply => {
+        tookMs.push(reply.tookMs)
+        statuses.push(reply.status)
+      })
+      pending.push(called)
+    },
+  )
   await Promise.all(pending)
   tookMs.sort((a, b) => a - b)
   const at = (share: number): number =>

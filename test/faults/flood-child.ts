@@ -1,7 +1,9 @@
 /** A process with the backends of a tenant that floods them, and its calls. The parent sends a `Flood`; the reply counts statuses. */
-import { Agent, createServer, request, type Server, type ServerResponse } from 'node:http'
+import { Agent, createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { atRate } from '../fixtures/open-loop.ts'
+import { callForStatus } from '../fixtures/tool-calls.ts'
+import { LARGE } from './large-response.ts'
 
 export interface Flood {
   /** Of the gateway, where tools are called. */
@@ -31,7 +33,6 @@ export interface FloodPorts {
 const HANGING = 6
 const SLOW_MS = 1_000
 const MAX_IN_FLIGHT = 4_000
-const LARGE = Buffer.from(`[${'{"name":"a record","id":1234567890},'.repeat(8 * 29_000)}{}]`)
 const agent = new Agent({ keepAlive: true, maxSockets: MAX_IN_FLIGHT })
 
 async function listen(respond: (response: ServerResponse) => void): Promise<number> {
@@ -57,35 +58,22 @@ async function run({
   const statuses: Record<string, number> = {}
   const args = textLength === 0 ? {} : { text: 'a'.repeat(textLength) }
   const bodies = tools.map(name => JSON.stringify({ name, arguments: args }))
-  const pending = new Set<Promise<void>>()
-  const startedAt = performance.now()
-  for (let made = 0; performance.now() - startedAt < forMs; ) {
-    const due = Math.floor(((performance.now() - startedAt) / 1_000) * perSecond)
-    for (; made < due; made++) {
-      if (pending.size >= MAX_IN_FLIGHT) continue
-      const sent = send(url, token, bodies[made % bodies.length]!).then(status => {
+  let inFlight = 0
+  const until = performance.now() + forMs
+  await atRate(
+    perSecond,
+    () => performance.now() < until,
+    made => {
+      if (inFlight >= MAX_IN_FLIGHT) return
+      inFlight++
+      void callForStatus({ url, token, agent }, bodies[made % bodies.length]!).then(status => {
+        inFlight--
         statuses[status] = (statuses[status] ?? 0) + 1
-        pending.delete(sent)
       })
-      pending.add(sent)
-    }
-    await sleep(5)
-  }
+    },
+  )
   // calls that end later are not counted
   return { ...statuses }
-}
-
-function send(url: string, token: string, body: string): Promise<number> {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  return new Promise(resolve => {
-    const asked = request(`${url}/mcp/tools/call`, { method: 'POST', agent, headers }, response => {
-      response.resume()
-      response.on('close', () => resolve(response.complete ? response.statusCode! : 0))
-    })
-    asked.on('error', () => resolve(0))
-    asked.setTimeout(30_000, () => asked.destroy())
-    asked.end(body)
-  })
 }
 
 const ports: FloodPorts = {

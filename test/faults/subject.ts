@@ -12,13 +12,12 @@ import { type FakeControlPlane, startFakeControlPlane, wholeUpdate } from '../fi
 import { freePorts } from '../fixtures/free-ports.ts'
 import { ServeProcess } from '../fixtures/planes.ts'
 import { signedToken } from '../fixtures/tokens.ts'
+import { LARGE } from './large-response.ts'
 import type { Called, Seen } from './world.ts'
 
 /** How long the backend takes for `slow`: a call that is in flight when the process is asked to stop. */
 const SLOW_MS = 700
 const CALL_TIMEOUT_MS = 15_000
-/** What the backend responds to `large`: JSON, just below the default of `BACKEND_RESPONSE_MAX`. For `huge` it precedes the body, three times. */
-const LARGE = Buffer.from(`[${'{"name":"a record","id":1234567890},'.repeat(8 * 29_000)}{}]`)
 /** Longer than all rows of a table, with those of 60 s. */
 const TOKEN_LIFETIME = '3h'
 

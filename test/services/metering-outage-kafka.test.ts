@@ -2,16 +2,15 @@
  * Kafka is killed and started later while calls go on, with the longest names, in both formats, and on a disk that gets full: nothing is missing but what was counted, the
  * order of a key is kept, and the backlog is delivered. Short by default; `SOAK=1`: 10 minutes at 500 calls a second, with the bound of the catch-up.
  */
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { Agent, request } from 'node:http'
-import { tmpdir } from 'node:os'
+import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readEvent } from '../../src/data-plane/metering/event-codec.ts'
 import { prepareSubject, type Subject } from '../faults/subject.ts'
-import { neededProgram } from '../fixtures/needed-program.ts'
+import { atRate } from '../fixtures/open-loop.ts'
+import { mountSmallDisk, type SmallDisk, WITHOUT_MOUNT } from '../fixtures/small-disk.ts'
+import { callForStatus } from '../fixtures/tool-calls.ts'
 import { hasKafka, KAFKA_HINT, KafkaServer } from './kafka/kafka-server.ts'
 
 const SOAK = process.env.SOAK === '1'
@@ -22,10 +21,10 @@ const RUN = SOAK
 const CONSUMER = 'c'.repeat(253)
 const TOOL = 't'.repeat(64)
 const TOOL_SET = 's'.repeat(253)
+const BODY = JSON.stringify({ name: TOOL, arguments: {} })
 const ID_LENGTH = 128
 /** Events on their way while calls go on. */
 const UNDER_WAY = 1_000
-const FULL_DISK = process.getuid?.() === 0 && !neededProgram('mount', 'mount').isMissing
 
 interface Gateway {
   readonly topic: string
@@ -33,47 +32,28 @@ interface Gateway {
   /** Numbers of the calls with a whole response. */
   readonly responded: Set<number>
   readonly statuses: Map<number, number>
-  made: number
 }
 
 const agent = new Agent({ keepAlive: true, maxSockets: 200 })
 const requestId = (number: number): string => String(number).padStart(ID_LENGTH, '0')
 
-function call({ subject, responded, statuses }: Gateway, number: number): Promise<void> {
-  const headers = {
-    authorization: `Bearer ${subject.unlimitedToken}`,
-    'content-type': 'application/json',
-    'x-request-id': requestId(number),
-  }
-  return new Promise(resolve => {
-    const done = (status: number): void => {
-      statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      if (status === 200) responded.add(number)
-      resolve()
-    }
-    const asked = request(`${subject.url}/mcp/tools/call`, { method: 'POST', agent, headers }, response => {
-      response.resume()
-      response.on('close', () => done(response.complete ? response.statusCode! : 0))
-    })
-    asked.on('error', () => done(0))
-    asked.end(JSON.stringify({ name: TOOL, arguments: {} }))
-  })
-}
-
 /** Calls all gateways at the rate until it is stopped. */
 async function load(gateways: readonly Gateway[], goesOn: () => boolean): Promise<void> {
-  const startedAt = performance.now()
   const pending = new Set<Promise<void>>()
-  for (let made = 0; goesOn(); ) {
-    const due = Math.floor(((performance.now() - startedAt) / 1_000) * RUN.perSecond)
-    for (; made < due; made++)
-      for (const gateway of gateways) {
-        const called = call(gateway, ++gateway.made).then(() => void pending.delete(called))
-        pending.add(called)
-      }
-    await sleep(10)
-  }
+  await atRate(RUN.perSecond, goesOn, made => {
+    for (const gateway of gateways) {
+      const called = call(gateway, made + 1).then(() => void pending.delete(called))
+      pending.add(called)
+    }
+  })
   await Promise.all(pending)
+}
+
+async function call({ subject, responded, statuses }: Gateway, number: number): Promise<void> {
+  const caller = { url: subject.url, token: subject.unlimitedToken, agent }
+  const status = await callForStatus(caller, BODY, { 'x-request-id': requestId(number) })
+  statuses.set(status, (statuses.get(status) ?? 0) + 1)
+  if (status === 200) responded.add(number)
 }
 
 async function metric({ subject }: Gateway, name: string): Promise<number> {
@@ -87,7 +67,7 @@ const droppedOf = (gateway: Gateway) => metric(gateway, 'platform_metering_dropp
 describe.skipIf(!hasKafka())(`an outage of Kafka (${KAFKA_HINT})`, () => {
   let kafka: KafkaServer
   const gateways: Gateway[] = []
-  let disk: string | undefined
+  let disk: SmallDisk | undefined
 
   async function open(topic: string, env: Record<string, string>): Promise<void> {
     const subject = await prepareSubject({
@@ -102,7 +82,7 @@ describe.skipIf(!hasKafka())(`an outage of Kafka (${KAFKA_HINT})`, () => {
         ...env,
       },
     })
-    gateways.push({ topic, subject, responded: new Set(), statuses: new Map(), made: 0 })
+    gateways.push({ topic, subject, responded: new Set(), statuses: new Map() })
     await subject.process.start()
   }
 
@@ -110,18 +90,15 @@ describe.skipIf(!hasKafka())(`an outage of Kafka (${KAFKA_HINT})`, () => {
     kafka = await KafkaServer.start()
     await open('outage.protobuf', { METERING_FORMAT: 'protobuf' })
     await open('outage.json', { METERING_FORMAT: 'json' })
-    if (!FULL_DISK) return
-    disk = mkdtempSync(join(tmpdir(), 'toolgate-outage-'))
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${RUN.diskMb}m`, 'tmpfs', disk])
-    await open('outage.full', { DATA_DIR: join(disk, 'data') })
+    if (WITHOUT_MOUNT !== undefined) return
+    disk = mountSmallDisk(RUN.diskMb)
+    await open('outage.full', { DATA_DIR: join(disk.directory, 'data') })
   }, 180_000)
   afterAll(async () => {
     agent.destroy()
     await Promise.all(gateways.map(({ subject }) => subject.close()))
     await kafka?.stop()
-    if (disk === undefined) return
-    execFileSync('umount', [disk])
-    rmSync(disk, { recursive: true, force: true })
+    disk?.unmount()
   })
 
   it('delivers all that was accepted, in order, once Kafka is back', {
@@ -168,7 +145,7 @@ describe.skipIf(!hasKafka())(`an outage of Kafka (${KAFKA_HINT})`, () => {
       const missing = [...gateway.responded].filter(number => !seen.has(number)).length
       const { statuses } = gateway
       times.push(
-        `${gateway.topic}: ${gateway.made} calls, statuses ${JSON.stringify([...statuses])}, ${seen.size} in the topic, ${dropped} dropped, ${missing} missing`,
+        `${gateway.topic}: statuses ${JSON.stringify([...statuses])}, ${seen.size} in the topic, ${dropped} dropped, ${missing} missing`,
       )
       expect(missing).toBeLessThanOrEqual(dropped)
       expect(statuses.get(0) ?? 0).toBe(0)

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { CoalescedRun } from '../../base/async/coalesced-run.ts'
 import { afterSending, type MailOutcome } from '../../model/mail.ts'
 import type { ClaimedMail } from '../store/notice-repositories.ts'
-import { EVERY_TENANT, type Store } from '../store/store.ts'
+import { before, EVERY_TENANT, type Store } from '../store/store.ts'
 
 /** Another instance may claim the mails of a dead one after this; longer than an attempt. */
 const LEASE_MS = 60_000
@@ -66,7 +66,7 @@ export function startMails(options: MailOptions): Mails {
       await Promise.all(claimed.map(mail => settle(mail, lease)))
       if (claimed.length === SLOTS) rounds.request()
       if (now() - droppedAtMs < DROP_EVERY_MS) return
-      await store.write(EVERY_TENANT, tx => tx.mails.sweep(new Date(tx.now.getTime() - KEEP_MS)))
+      await store.write(EVERY_TENANT, tx => tx.mails.sweep(before(tx, KEEP_MS)))
       droppedAtMs = now()
     } catch (error) {
       onFault(

@@ -126,3 +126,8 @@ export class StoreUnavailable extends Error {
     this.name = 'StoreUnavailable'
   }
 }
+
+/** @returns when the database's clock showed `ms` less: no instance deletes early because its clock is ahead */
+export function before({ now }: Transaction, ms: number): Date {
+  return new Date(now.getTime() - ms)
+}

@@ -1,5 +1,5 @@
 /** Starts and stops the sending of webhooks, with checks at the start, maintenance of stored rows and the depth of the queue. */
-import { EVERY_TENANT, type Store } from '../store/store.ts'
+import { before, EVERY_TENANT, type Store } from '../store/store.ts'
 import type { QueueDepth } from '../store/webhook-repositories.ts'
 import { DeliveryDispatcher, type DispatcherOptions } from './dispatcher.ts'
 
@@ -59,8 +59,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks>
       const at = now()
       if (at - droppedAtMs < DROP_EVERY_MS) return
       await store.write(EVERY_TENANT, async tx => {
-        const atMs = tx.now.getTime()
-        await tx.deliveries.sweep(new Date(atMs - KEEP_DELIVERIES_MS), new Date(atMs - KEEP_SEALED_MS))
+        await tx.deliveries.sweep(before(tx, KEEP_DELIVERIES_MS), before(tx, KEEP_SEALED_MS))
         await tx.webhooks.dropOldSecrets()
       })
       droppedAtMs = at
