@@ -1,5 +1,5 @@
 /** Marks the ended segments of a writer as complete, and retries after an error. */
-import { completeSegment } from './segment-files.ts'
+import { completeSegment } from './growing-segment.ts'
 
 const RETRY_AFTER_MS = 100
 

@@ -5,6 +5,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readSync, unlinkSync } fro
 import { open, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { OnDamage } from '../../../base/fs/damage.ts'
+import { isFull } from '../../../base/fs/full.ts'
 import { isMissing, readTextIfPresent } from '../../../base/fs/missing.ts'
 import { getOrSet } from '../../../base/once-per.ts'
 import { findFrame, frameAt, MAX_FRAME_BYTES } from './frame.ts'
@@ -306,10 +307,4 @@ async function writeCursor(path: string, state: CursorState): Promise<void> {
 
 function digest(body: string): string {
   return createHash('sha256').update(body).digest('hex')
-}
-
-/** The file system has no space, or the user has none left of a quota. */
-function isFull(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException
-  return code === 'ENOSPC' || code === 'EDQUOT'
 }

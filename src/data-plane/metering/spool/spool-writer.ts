@@ -1,13 +1,13 @@
 /** Appends events to the segments of a writer, syncs them to disk, and buffers events while the disk refuses them. `spool-reader.ts` reads them. */
-import { fdatasync, fdatasyncSync, writeSync } from 'node:fs'
 import type { MaybePending } from '../../../base/and-then.ts'
+import { isFull } from '../../../base/fs/full.ts'
 import { Later } from '../../../base/later.ts'
 import { EventEncoder, MAX_EVENT_BYTES } from '../event-encoder.ts'
 import { newWriterName } from '../event-id.ts'
 import type { CallOrigin, Meter, MeteredCall } from '../meter.ts'
 import { EndedSegments } from './ended-segments.ts'
 import { beginFrame, FRAME_HEADER_BYTES, sealFrames } from './frame.ts'
-import { closeSegment, createSegment, removeSegment } from './segment-files.ts'
+import { GrowingSegment } from './growing-segment.ts'
 import { segmentKey } from './segment-name.ts'
 
 /** `batch`: time between two fdatasync; with that of the next one, events are on disk within the promised 5 ms. */
@@ -44,7 +44,7 @@ interface Group {
 
 interface WaitingBuffer {
   readonly bytes: Buffer
-  readonly filled: number
+  filled: number
   /** For its last frame. */
   readonly number: number
 }
@@ -70,10 +70,8 @@ export class SpoolWriter implements Meter {
   /** For frames, which unlike the sequence has no gaps where events were dropped. */
   #number = 0
   #written = 0
-  #file = -1
-  #fileBytes = 0
-  /** Key of the segment that grows. */
-  #key = ''
+  /** undefined: the disk refuses a new one. */
+  #segment: GrowingSegment | undefined
   #retryTimer: NodeJS.Timeout | undefined
   #turnEnd: NodeJS.Immediate | undefined
   #unsynced = false
@@ -156,7 +154,7 @@ export class SpoolWriter implements Meter {
     clearTimeout(this.#holdTimer)
     clearTimeout(this.#syncTimer)
     clearImmediate(this.#turnEnd)
-    if (this.#file >= 0) this.#end()
+    if (this.#segment !== undefined) this.#end(this.#segment)
     this.#ended.close()
     this.counts.dropped += this.held
     this.#group?.release()
@@ -190,35 +188,51 @@ export class SpoolWriter implements Meter {
   }
 
   #write(): void {
-    if (this.#closed || (this.#file < 0 && !this.#begin())) return
-    try {
-      for (let waiting = this.#waiting[0]; waiting !== undefined; waiting = this.#waiting[0]) {
-        this.#append(waiting.bytes, waiting.filled, waiting.number)
-        this.#waiting.shift()
-      }
-      if (this.#filled > 0) {
-        sealFrames(this.#buffer, 0, this.#filled)
-        this.#append(this.#buffer, this.#filled, this.#number)
-        this.#filled = 0
-      }
-    } catch (error) {
-      return this.#handleFailure(error as Error)
+    if (this.#closed) return
+    const segment = this.#segment ?? this.#begin()
+    if (segment === undefined) return
+    for (let waiting = this.#waiting[0]; waiting !== undefined; waiting = this.#waiting[0]) {
+      waiting.filled = this.#append(segment, waiting.bytes, waiting.filled, waiting.number)
+      if (waiting.filled > 0) return
+      this.#waiting.shift()
+    }
+    if (this.#filled > 0) {
+      sealFrames(this.#buffer, 0, this.#filled)
+      this.#filled = this.#append(segment, this.#buffer, this.#filled, this.#number)
+      if (this.#filled > 0) return
     }
     this.#sync()
   }
 
-  /** @param number of its last frame */
-  #append(bytes: Buffer, filled: number, number: number): void {
-    // overwrites the rest of a failed attempt
-    for (let done = 0; done < filled; )
-      done += writeSync(this.#file, bytes, done, filled - done, this.#fileBytes + done)
-    this.#fileBytes += filled
-    this.#written = number
+  /**
+   * @param number of its last frame
+   * @returns how many bytes are left, moved to the beginning, when the disk refuses them: the failure has been handled then
+   */
+  #append(segment: GrowingSegment, bytes: Buffer, filled: number, number: number): number {
+    const before = segment.bytes
+    const error = segment.append(bytes, filled, number)
+    this.#written = segment.last
     this.#unsynced = true
+    if (error === undefined) return 0
+    const kept = segment.bytes - before
+    bytes.copyWithin(0, kept, filled)
+    if (isFull(error)) this.#endFull(segment)
+    this.#handleFailure(error)
+    return filled - kept
+  }
+
+  /** On a full disk a segment ends before its size, so that it is removed when it is delivered: only that may make space. */
+  #endFull(segment: GrowingSegment): void {
+    // where it cannot be ended, the next attempt, which fails as well, does it
+    if (segment.bytes === 0 || this.#syncing || !segment.truncate()) return
+    segment.close()
+    this.#segment = undefined
+    this.#ended.add(segment.key)
   }
 
   #sync(): void {
-    if (this.#syncing || !this.#unsynced || this.#syncTimer !== undefined) return
+    const segment = this.#segment
+    if (segment === undefined || this.#syncing || !this.#unsynced || this.#syncTimer !== undefined) return
     const group = this.#group
     const waitMs = group === undefined ? this.#syncedAt + SYNC_EVERY_MS - performance.now() : 0
     if (waitMs > 0) {
@@ -231,11 +245,11 @@ export class SpoolWriter implements Meter {
     this.#group = undefined
     this.#unsynced = false
     this.#syncing = true
-    fdatasync(this.#file, error => {
+    segment.sync(error => {
       this.#syncing = false
       this.#syncedAt = performance.now()
       if (this.#closed) {
-        closeSegment(this.#file)
+        segment.close()
         return group?.release()
       }
       if (error !== null) {
@@ -248,7 +262,7 @@ export class SpoolWriter implements Meter {
       }
       group?.release()
       // on a disk where no segment begins, the fault goes on
-      if (this.#fileBytes >= this.#options.segmentBytes && !this.#roll()) return
+      if (segment.bytes >= this.#options.segmentBytes && !this.#roll(segment)) return
       this.#handleRecovery()
       if (this.#group !== undefined || this.#filled > 0) this.#write()
       else this.#sync()
@@ -256,46 +270,42 @@ export class SpoolWriter implements Meter {
   }
 
   /** @returns false: the disk refuses it, and the segment grows until a later attempt */
-  #roll(): boolean {
-    const [previous, key] = [this.#file, this.#key]
+  #roll(previous: GrowingSegment): boolean {
     try {
-      if (this.#unsynced) fdatasyncSync(previous)
+      if (this.#unsynced) previous.syncNow()
     } catch (error) {
       this.#handleFailure(error as Error)
       return false
     }
-    if (!this.#begin()) return false
+    if (this.#begin() === undefined) return false
     this.#unsynced = false
-    closeSegment(previous)
-    this.#ended.add(key)
+    previous.close()
+    this.#ended.add(previous.key)
     return true
   }
 
   /** The last segment. What fails is done by the next start. */
-  #end(): void {
-    const { directory, onFault } = this.#options
+  #end(segment: GrowingSegment): void {
     try {
-      fdatasyncSync(this.#file)
-      if (this.#fileBytes === 0) removeSegment(directory, this.#key)
-      else this.#ended.add(this.#key)
+      segment.syncNow()
+      if (segment.bytes === 0) segment.remove()
+      else this.#ended.add(segment.key)
     } catch (error) {
-      onFault(error as Error)
+      this.#options.onFault(error as Error)
     }
     // a pending fdatasync uses the descriptor
-    if (!this.#syncing) closeSegment(this.#file)
+    if (!this.#syncing) segment.close()
   }
 
-  /** Begins the next segment; its name must be on disk before its events. @returns false: it could not */
-  #begin(): boolean {
+  /** Begins the next segment; its name must be on disk before its events. @returns undefined: it could not */
+  #begin(): GrowingSegment | undefined {
     try {
       const key = segmentKey(Date.now(), this.name, this.#written + 1)
-      this.#file = createSegment(this.#options.directory, key)
-      this.#fileBytes = 0
-      this.#key = key
-      return true
+      this.#segment = new GrowingSegment(this.#options.directory, key, this.#written)
+      return this.#segment
     } catch (error) {
       this.#handleFailure(error as Error)
-      return false
+      return undefined
     }
   }
 

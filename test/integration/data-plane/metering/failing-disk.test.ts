@@ -1,5 +1,5 @@
 /** The spool and its delivery on a disk that fails at one step and recovers: the process goes on, no event is lost, and each fault ends with its cause. */
-import { mkdirSync, readdirSync, readlinkSync, rmdirSync, unlinkSync } from 'node:fs'
+import { mkdirSync, readdirSync, readlinkSync, rmdirSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { EventSink } from '../../../../src/data-plane/metering/event-sink.ts'
@@ -75,6 +75,33 @@ describe('a disk that fails', () => {
     const next = delivery()
     expect(drain(next)).toEqual([])
     expect(next.counts.damaged).toBe(0)
+  })
+
+  it('for each write because it is full: the segment ends, so that its delivery makes the space', async () => {
+    const spool = open({ segmentBytes: 1_000_000 })
+    const { directory, faults, writer } = spool
+    await writer.record(anOrigin(), aCall())
+    const sizeOf = (): number =>
+      readdirSync(directory).reduce((sum, name) => sum + statSync(join(directory, name)).size, 0)
+    const maxBytes = sizeOf() + 10_000
+    end = failing('writeSync', 'ENOSPC', () => sizeOf() >= maxBytes)
+    await recordUntil(spool, () => faults.length > 0)
+    for (let at = 0; at < 100; at++) void writer.record(anOrigin(), aCall())
+    expect(writer.held).toBeGreaterThan(99)
+    const reader = new SpoolReader({ directory, purpose: 'kafka', removes: true, onDamage: () => {} })
+    const numbers: number[] = []
+    const deliver = async (): Promise<number> => {
+      for (let events = reader.read(1_000); events.length > 0; events = reader.read(1_000))
+        numbers.push(...events.map(({ number }) => number))
+      await reader.commit()
+      return writer.held
+    }
+    await expect.poll(deliver, SOON).toBe(0)
+    writer.close()
+    await deliver()
+    expect(numbers).toEqual(Array.from({ length: writer.counts.events }, (_, at) => at + 1))
+    expect([reader.counts.damaged, writer.counts.dropped]).toEqual([0, 0])
+    expect(faults.at(-1)).toBeUndefined()
   })
 
   it('to sync a full segment: the segment grows until it can be synced', async () => {
