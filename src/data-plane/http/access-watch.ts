@@ -61,8 +61,15 @@ export class AccessWatch {
   open(opened: Opened, snapshot: Snapshot, end: (why: Refusal) => void): () => void {
     const { check, nowMs } = this.#parts
     const endsAtMs = check.endOf(opened, snapshot, nowMs())
-    const place = { ticking: false, previous: undefined, next: undefined }
-    const watch: Watch = { ...place, opened, end, snapshot, endsAtMs }
+    const watch: Watch = {
+      ticking: false,
+      previous: undefined,
+      next: undefined,
+      opened,
+      end,
+      snapshot,
+      endsAtMs,
+    }
     this.#ticker.add(watch)
     return () => this.#ticker.delete(watch)
   }

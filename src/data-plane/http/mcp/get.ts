@@ -7,7 +7,6 @@ import type { Exchange } from '../../pipeline/exchange.ts'
 import { ownerOf } from '../../sessions/owner.ts'
 import type { Session, SessionSignal } from '../../sessions/session-store.ts'
 import type { Snapshot } from '../../snapshot/snapshot.ts'
-import { openedBy } from '../access-check.ts'
 import type { Call } from '../call.ts'
 import { settledVersion } from './legacy.ts'
 import { isModernHeader } from './modern.ts'
@@ -23,7 +22,7 @@ import {
 import { resume } from './resume.ts'
 import { endpointAddress, selectionOf } from './selection.ts'
 import type { StreamSlot } from './stream-limiter.ts'
-import { OpenStream, type StreamEnd, type StreamForm, type StreamOwner } from './streams.ts'
+import { OpenStream, type StreamEnd, type StreamForm, type StreamOwner, streamOwner } from './streams.ts'
 
 export class McpGet {
   readonly #parts: McpParts
@@ -60,7 +59,8 @@ export class McpGet {
     if (slot === undefined) return
     if (position !== undefined)
       return released(slot, () => resume(this.#parts, exchange, call, session, position, slot))
-    this.#open(call, snapshot, session, ownerOfStream(call, exchange, session), slot)
+    const owner = streamOwner(exchange, settledVersion(call, session), selectionOf(call))
+    this.#open(call, snapshot, session, owner, slot)
   }
 
   #open(call: Call, snapshot: Snapshot, session: Session, owner: StreamOwner, slot: StreamSlot): void {
@@ -94,7 +94,7 @@ export class McpGet {
           createdAtMs: call.receivedAtMs,
         }),
       ))
-    const owner = ownerOfStream(call, exchange, session)
+    const owner = streamOwner(exchange, settledVersion(call, session), selectionOf(call))
     const first = endpointEvent(endpointAddress(call, session.id))
     return this.#attach(call, snapshot, session, owner, 'legacy', first, slot)
   }
@@ -162,12 +162,4 @@ async function released<T>(slot: StreamSlot, work: () => MaybePromise<T>): Promi
 
 const LEGACY_FORM: StreamForm = {
   notification: method => messageEvent(JSON.stringify({ jsonrpc: '2.0', method })),
-}
-
-function ownerOfStream(call: Call, exchange: Exchange, session: Session): StreamOwner {
-  return {
-    ...openedBy(exchange),
-    version: settledVersion(call, session),
-    selection: selectionOf(call),
-  }
 }

@@ -18,7 +18,7 @@ import { MAX_SUBSCRIPTIONS, RESOURCE_UPDATED, watchResource } from './resource-s
 import { fault } from './result.ts'
 import { selectionOf } from './selection.ts'
 import type { StreamSlot } from './stream-limiter.ts'
-import { OpenStream } from './streams.ts'
+import { OpenStream, streamOwner } from './streams.ts'
 
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId'
 
@@ -61,7 +61,7 @@ export async function subscribe(
     snapshot,
     request,
     { lists, resources },
-    { ...openedBy(exchange), version: envelope.version, selection: selectionOf(call) },
+    streamOwner(exchange, envelope.version, selectionOf(call)),
     slot,
   )
 }
