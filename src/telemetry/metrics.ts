@@ -203,9 +203,9 @@ export class Metrics {
 
   /**
    * Registers a metric whose value is kept elsewhere and read by each scrape.
-   * @param value a rejection keeps the value of the scrape before
+   * @param value undefined or a rejection keeps the value of the scrape before
    */
-  read(name: MetricName, value: () => number | Promise<number>): void {
+  read(name: MetricName, value: () => number | Promise<number | undefined>): void {
     const { type, help, threads }: MetricDefinition = METRICS[name]
     const options = { name, help, registers: [this.registry] }
     if (type === 'counter')
@@ -265,7 +265,7 @@ async function familiesOf(registry: Registry): Promise<readonly MetricFamily[]> 
 }
 
 /** One source that fails must not fail the whole scrape. */
-async function valueOrNone(value: () => number | Promise<number>): Promise<number | undefined> {
+async function valueOrNone(value: () => number | Promise<number | undefined>): Promise<number | undefined> {
   try {
     return await value()
   } catch {

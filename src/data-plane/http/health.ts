@@ -33,7 +33,7 @@ export function ready(parts: GatewayParts, call: Call): void {
 
 /** GET /mcp/health (docs/reference/http.md, Health). It has the status code of `/ready`: load balancers use either. */
 export async function mcpHealth(parts: GatewayParts, call: Call): Promise<void> {
-  const { active_sessions } = await parts.sessions.statistics(call.receivedAtMs)
+  const sessions = await parts.sessions.statistics(call.receivedAtMs)
   const snapshot = parts.snapshot()
   const faultyParts = parts.faultyParts()
   const isServed = parts.snapshotFault() === undefined
@@ -45,7 +45,7 @@ export async function mcpHealth(parts: GatewayParts, call: Call): Promise<void> 
   const body = {
     status: parts.draining() ? 'draining' : faults.length > 0 || waiting.length > 0 ? 'degraded' : 'healthy',
     tools: snapshot?.toolCount ?? 0,
-    active_sessions,
+    active_sessions: sessions?.active_sessions ?? null,
     version: parts.version,
     snapshot: snapshot?.version ?? null,
     ...(faults.length === 0

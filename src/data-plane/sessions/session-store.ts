@@ -146,6 +146,7 @@ export interface SessionStore {
    * A session of origin `stream` ends with its last legacy stream. When the promise settles, every instance has the change, if the store responds.
    */
   setStreaming(id: string, kind: 'legacy' | 'standalone', open: boolean): MaybePromise<void>
-  statistics(nowMs: number): MaybePromise<SessionStatistics>
+  /** undefined: the store does not respond. */
+  statistics(nowMs: number): MaybePromise<SessionStatistics | undefined>
   close(): MaybePromise<void>
 }

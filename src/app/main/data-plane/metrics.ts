@@ -47,14 +47,14 @@ export function registerMetrics(
 
 /** Aggregated by maximum: every thread reads the same sessions, those of the process or of all that share a Redis. */
 export function showSessions({ metrics, clock }: AppContext, sessions: SessionStore): void {
-  let asked: Promise<SessionStatistics> | undefined
+  let asked: Promise<SessionStatistics | undefined> | undefined
   // both gauges of a scrape share one query
-  const statistics = (): Promise<SessionStatistics> => {
+  const statistics = (): Promise<SessionStatistics | undefined> => {
     asked ??= Promise.resolve(sessions.statistics(clock.now())).finally(() => {
       asked = undefined
     })
     return asked
   }
-  metrics.read('platform_sessions', async () => (await statistics()).active_sessions)
-  metrics.read('platform_sessions_zombie', async () => (await statistics()).zombie_sessions)
+  metrics.read('platform_sessions', async () => (await statistics())?.active_sessions)
+  metrics.read('platform_sessions_zombie', async () => (await statistics())?.zombie_sessions)
 }

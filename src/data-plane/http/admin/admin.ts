@@ -5,6 +5,7 @@ import { POLICY_LIMIT_KEY, type Quota, type QuotaStatistics } from '../../quota/
 import type { Snapshot } from '../../snapshot/snapshot.ts'
 import type { Call } from '../call.ts'
 import type { GatewayParts } from '../gateway.ts'
+import { SESSIONS_UNAVAILABLE } from '../mcp/replies.ts'
 import type { RestTools } from '../rest.ts'
 import { adminAction, type RecordAdminAction } from './admin-audit.ts'
 import { type AdminResource, ignoreBody, serveAdmin } from './admin-call.ts'
@@ -56,9 +57,11 @@ export class Admin {
 
   /** GET /admin/sessions/stats */
   sessionStatistics(call: Call, snapshot: Snapshot): void {
-    this.#serve(call, snapshot, 'sessions', async () =>
-      call.respond(200, await this.#gateway.sessions.statistics(call.receivedAtMs)),
-    )
+    this.#serve(call, snapshot, 'sessions', async () => {
+      const statistics = await this.#gateway.sessions.statistics(call.receivedAtMs)
+      if (statistics === undefined) this.#rest.refuse(call, SESSIONS_UNAVAILABLE)
+      else call.respond(200, statistics)
+    })
   }
 
   /** GET /admin/quotas */

@@ -236,7 +236,7 @@ export class RedisSessionStore implements SessionStore {
     else await this.#beatOne(id, counts)
   }
 
-  async statistics(nowMs: number): Promise<SessionStatistics> {
+  async statistics(nowMs: number): Promise<SessionStatistics | undefined> {
     const { redis, ttlMs } = this.#options
     const counts = await this.#attempt(() =>
       Promise.all([
@@ -245,7 +245,8 @@ export class RedisSessionStore implements SessionStore {
         redis.get(CREATED),
       ]),
     )
-    const [active, zombies, created] = counts ?? [this.#streams.size, 0, '0']
+    if (counts === undefined) return undefined
+    const [active, zombies, created] = counts
     return { active_sessions: active, zombie_sessions: zombies, total_created: Number(created ?? 0) }
   }
 

@@ -139,8 +139,8 @@ export class JoinedSessionStore implements SessionStore {
     this.#evict(id)
   }
 
-  statistics(nowMs: number): Promise<SessionStatistics> {
-    return this.#line.ask<SessionStatistics>('session.statistics', nowMs)
+  statistics(nowMs: number): Promise<SessionStatistics | undefined> {
+    return this.#line.ask<SessionStatistics | undefined>('session.statistics', nowMs)
   }
 
   close(): void {
