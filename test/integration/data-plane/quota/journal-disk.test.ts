@@ -1,5 +1,6 @@
 /** A journal on a disk that fails, beside a thread that holds a slot, and closed before a segment has all counters: no count is lost, and calls go on. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { setImmediate as nextImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openJournalQuota } from '../../../../src/data-plane/quota/journal/journal-quota.ts'
 import { listSegments, type SegmentFile } from '../../../../src/data-plane/quota/journal/segments.ts'
@@ -30,7 +31,11 @@ function fillSegment(quota: OpenQuota, dir: string): void {
   while (listSegments(dir).at(-1)!.number === before) expect(take(quota, 'busy')).toBe(true)
 }
 
-const nextTurns = () => new Promise(resolve => setTimeout(resolve, 5))
+/** A timer may come before the immediate in which the journal writes its counters. */
+async function nextTurns(): Promise<void> {
+  await sleep(5)
+  await nextImmediate()
+}
 
 function openFiles(dir: string): string[] {
   return readdirSync('/proc/self/fd').flatMap(fd => {
