@@ -16,7 +16,7 @@ import { hasKafka, KAFKA_HINT, KafkaServer } from './kafka/kafka-server.ts'
 const SOAK = process.env.SOAK === '1'
 const RUN = SOAK
   ? { outageMs: 600_000, perSecond: 500, caughtUpMs: 120_000, diskMb: 120 }
-  : { outageMs: 10_000, perSecond: 200, caughtUpMs: 60_000, diskMb: 12 }
+  : { outageMs: 10_000, perSecond: 50, caughtUpMs: 60_000, diskMb: 12 }
 /** The longest names and ids. */
 const CONSUMER = 'c'.repeat(253)
 const TOOL = 't'.repeat(64)
