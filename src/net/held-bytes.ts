@@ -37,6 +37,8 @@ export class Hold implements ByteBudget {
   readonly #response: Leaving
   #share: Share | undefined
   #bytes = 0
+  /** Taken already for what `take` will ask. */
+  #reserved = 0
   #users = 0
 
   constructor(budget: FairShares, party: Party, response: Leaving) {
@@ -45,8 +47,18 @@ export class Hold implements ByteBudget {
     this.#response = response
   }
 
+  /** Takes bytes before they arrive. @returns false when they must not be kept */
+  reserve(bytes: number): boolean {
+    const isTaken = this.take(bytes)
+    if (isTaken) this.#reserved += bytes
+    return isTaken
+  }
+
   take(bytes: number): boolean {
-    const charged = bytes * COPIES
+    const reserved = Math.min(bytes, this.#reserved)
+    this.#reserved -= reserved
+    if (reserved === bytes) return true
+    const charged = (bytes - reserved) * COPIES
     const share = this.#budget.take(this.#party.owner, this.#party.part, charged)
     if (share === undefined) return false
     this.#bytes += charged

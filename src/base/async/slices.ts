@@ -1,8 +1,8 @@
 /** Runs long work in slices or without interruption, and lets other work of the event loop run in between. */
 import type { MaybePromise } from '../and-then.ts'
 
-/** Well below the 20 ms for which a thread may be blocked (`test/stalls`), because other work follows each slice. */
-const SLICE_MS = 3
+/** A call needs three turns of the event loop or more, each of which may contain a slice: a long one delays all calls. */
+const SLICE_MS = 1
 /** The clock is read once for so many items. */
 const ITEMS_PER_LOOK = 4
 
@@ -86,18 +86,32 @@ function noteFirstSlice(ms: number): void {
   firstSlicesMs += ms
 }
 
-const waiting: (() => void)[] = []
+/** A turn of the event loop that takes less has no work of others. */
+const QUIET_MS = 0.1
+const PAUSE_MS = 1
 
-/** Other work of the event loop comes before what follows; of all that wait, one goes on in each turn of the loop. */
+const waiting: (() => void)[] = []
+let endedAtMs = 0
+
+/**
+ * Other work of the event loop comes before what follows; of all that wait, one goes on in each turn of the loop. While there is other work, a
+ * pause follows each slice, because long work that fills the turns of a thread takes a call as many slices as it has turns.
+ */
 export function nextTurn(): Promise<void> {
   return new Promise(resolve => {
-    if (waiting.push(resolve) === 1) setImmediate(goOn)
+    endedAtMs = performance.now()
+    if (waiting.push(resolve) === 1) setImmediate(goOnOrPause)
   })
+}
+
+function goOnOrPause(): void {
+  if (performance.now() - endedAtMs < QUIET_MS) goOn()
+  else setTimeout(goOn, PAUSE_MS)
 }
 
 function goOn(): void {
   const resolve = waiting.shift()!
   // an immediate of an immediate runs in the next turn
-  if (waiting.length > 0) setImmediate(goOn)
+  if (waiting.length > 0) setImmediate(goOnOrPause)
   resolve()
 }

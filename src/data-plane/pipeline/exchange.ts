@@ -4,7 +4,7 @@ import { Cancellation } from '../../base/cancellation.ts'
 import type { Party, Share } from '../../base/fair-shares.ts'
 import type { Principal } from '../../model/principal.ts'
 import type { Refusal } from '../../model/refusal.ts'
-import type { ByteBudget, Hold } from '../../net/held-bytes.ts'
+import type { Hold } from '../../net/held-bytes.ts'
 import type { Decision } from '../../policy/engine.ts'
 import type { QuotaGrant } from '../quota/quota.ts'
 import type { CompiledTool, Entitlement, Snapshot, ToolListing } from '../snapshot/snapshot.ts'
@@ -128,7 +128,7 @@ export class Exchange {
   }
 
   /** For bytes that are kept until the exchange is over and its response has left; they count for its party. Not after `releaseBytes`. */
-  get budget(): ByteBudget | undefined {
+  get budget(): Hold | undefined {
     // a response may leave before the exchange is over: that of a task, or on another stream
     this.#hold ??= this.#holder?.hold(this.party).retain()
     return this.#hold

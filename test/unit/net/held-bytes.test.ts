@@ -40,6 +40,22 @@ describe('what a call holds', () => {
     expect(held.held).toBe(0)
   })
 
+  it('is not taken twice where it was reserved, and more is taken beyond it', () => {
+    const held = heldBytes(64 * MIB)
+    const { onEnd, leave } = response()
+    const hold = new Hold(held, PARTY, { onEnd })
+    expect(hold.reserve(2 * MIB)).toBe(true)
+    const after = [MIB / 2, MIB, MIB].map(bytes => [hold.take(bytes), held.held / MIB])
+    expect(after).toEqual([
+      [true, 8],
+      [true, 8],
+      [true, 10],
+    ])
+    expect(hold.reserve(16 * MIB)).toBe(false)
+    leave()
+    expect(held.held).toBe(0)
+  })
+
   it('is nothing when it was refused or asked for nothing', () => {
     const held = heldBytes(4 * MIB)
     const { onEnd, leave } = response()

@@ -33,6 +33,7 @@ import { type CallToken, callWithToken, followUps } from './backend-token.ts'
 import { callTimeoutMs } from './begin-task.ts'
 import { ProgressLines } from './progress-lines.ts'
 import { redactedPaths } from './redact-result.ts'
+import type { ResponseSizes } from './response-sizes.ts'
 import { makingResult, plainText } from './tool-result.ts'
 
 const LARGE_BYTES = 1024 * 1024
@@ -49,13 +50,10 @@ export interface BackendParts {
 
 type Received = EgressResponse | EgressFailure | CircuitOpen
 
-export function callsOfBackend({
-  egress,
-  upstreams,
-  backendTokens,
-  maxResponseBytes,
-  textReplies,
-}: BackendParts) {
+export function callsOfBackend(
+  { egress, upstreams, backendTokens, maxResponseBytes, textReplies }: BackendParts,
+  sizes: ResponseSizes,
+) {
   function send(
     exchange: Exchange,
     request: BackendRequest,
@@ -106,6 +104,7 @@ export function callsOfBackend({
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
     if (response.kind !== 'response')
       return backendFailure(response, callTimeoutMs(exchange), maxResponseBytes)
+    sizes.note(exchange.tool!.tool, response.body.byteLength)
     // joining the body and reading it take milliseconds each: other calls come between
     return response.body.byteLength > LARGE_BYTES
       ? respondedLater(exchange, response, textReplies)

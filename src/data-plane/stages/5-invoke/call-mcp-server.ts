@@ -32,6 +32,7 @@ import { featureResult } from './feature-result.ts'
 import { mcpResult, plainTextOf } from './mcp-result.ts'
 import { NotificationLimit } from './notification-limit.ts'
 import { redactedPaths } from './redact-result.ts'
+import type { ResponseSizes } from './response-sizes.ts'
 import { askInputs, declaredCapabilities, questionHandler } from './server-questions.ts'
 import { awaitServerTask, type SendToServer, type ServerOutcome, serverTaskOf } from './server-task.ts'
 
@@ -50,6 +51,7 @@ export function callMcpServer(
     maxResponseBytes,
     textReplies,
   }: Pick<BackendParts, 'backendTokens' | 'maxResponseBytes' | 'textReplies'>,
+  sizes: ResponseSizes,
 ): (exchange: Exchange, cancellation: Cancellation) => MaybePending<Outcome> {
   function once(
     exchange: Exchange,
@@ -161,6 +163,7 @@ export function callMcpServer(
   }
 
   function endAttempt(outcome: RpcOutcome | CircuitOpen, exchange: Exchange, method: string): Attempt {
+    if (outcome.kind === 'result') sizes.note(exchange.tool!.tool, exchange.responseBytes)
     if (outcome instanceof ShortTextResult && method === 'tools/call')
       return toAttempt(new TextReply(outcome.text, 200))
     if (outcome.kind === 'error') return toAttempt(rpcError(outcome))

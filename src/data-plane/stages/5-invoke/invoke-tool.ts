@@ -10,11 +10,13 @@ import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
+import { NO_SPACE } from './backend-failure.ts'
 import { type BackendParts, callsOfBackend } from './call-backend.ts'
 import { callMcpServer } from './call-mcp-server.ts'
 import { documentFeature } from './document-feature.ts'
 import type { LargeTexts } from './large-texts.ts'
 import { redactedPaths, redactOutcome } from './redact-result.ts'
+import { ResponseSizes } from './response-sizes.ts'
 import type { ResultCache } from './result-cache.ts'
 
 const ALLOWED: Reply = Object.freeze({ kind: 'reply', result: { content: [], isError: false }, served: {} })
@@ -27,8 +29,9 @@ interface InvokeParts extends BackendParts {
 
 export function invokeTool(parts: InvokeParts): Stage {
   const { mcpSessions, results: cache, largeTexts } = parts
-  const callBackend = callsOfBackend(parts)
-  const callServer = callMcpServer(mcpSessions, parts)
+  const sizes = new ResponseSizes()
+  const callBackend = callsOfBackend(parts, sizes)
+  const callServer = callMcpServer(mcpSessions, parts, sizes)
 
   function serveDocument(
     document: NonNullable<NonNullable<Exchange['tool']>['document']>,
@@ -64,7 +67,9 @@ export function invokeTool(parts: InvokeParts): Stage {
 
   /** With the check of structured content, for every kind of backend. A tool without one adds no promise. */
   function checkedCall(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
-    const { mcp, validateOutput } = exchange.tool!
+    const { tool, mcp, validateOutput } = exchange.tool!
+    const expected = sizes.expectedBytes(tool)
+    if (expected > 0 && exchange.budget?.reserve(expected) === false) return NO_SPACE
     const called =
       mcp === undefined ? callBackend(exchange, cancellation) : callServer(exchange, cancellation)
     if (validateOutput === undefined) return called

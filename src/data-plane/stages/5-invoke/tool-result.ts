@@ -13,8 +13,11 @@ import { responseNotes } from './response-notes.ts'
 const MAX_PARSE_NS = 6_000_000
 /** For structured content: parsing a longer text takes too long even if it is a single value. */
 const MAX_STRUCTURED_BYTES = 2 * 1024 * 1024
-/** Piece bytes of a body, decoded or encoded at once; a multiple of three, so that pieces of base64 follow each other without padding. */
-const PIECE_BYTES = 96 * 1024
+/**
+ * Piece bytes of a body, decoded or encoded at once; a multiple of three, so that pieces of base64 follow each other without padding. V8 does not
+ * copy strings above 128 KiB when it collects garbage, and all pieces are held until they are joined.
+ */
+const PIECE_BYTES = 132 * 1024
 const TOO_COSTLY = Symbol('too many values')
 const TOO_COSTLY_TEXT: Content = {
   type: 'text',

@@ -1,6 +1,6 @@
 /** Long work in slices: everything is visited, and others get their turn in between. */
 import { expect, it } from 'vitest'
-import { inSlices } from '../../../../src/base/async/slices.ts'
+import { inSlices, runInSlices } from '../../../../src/base/async/slices.ts'
 
 function busy(ms: number): void {
   const until = performance.now() + ms
@@ -24,8 +24,27 @@ it('lets the event loop turn while it goes over many items', async () => {
   )
   clearImmediate(handle)
   expect(visited).toHaveLength(2000)
-  // 100 ms of work in slices of 3 ms and a bit
+  // 100 ms of work in slices of a millisecond and a bit
   expect(turns).toBeGreaterThanOrEqual(20)
+})
+
+it('leaves time to work that fills the turns of the event loop', async () => {
+  let turns = 0
+  const turn = (): void => {
+    turns++
+    busy(0.3)
+    handle = setImmediate(turn)
+  }
+  let handle = setImmediate(turn)
+  const STEPS = 100
+  await runInSlices(
+    (function* () {
+      for (let step = 0; step < STEPS; step++, yield) busy(1.1)
+    })(),
+  )
+  clearImmediate(handle)
+  // without a pause there is one for each slice
+  expect(turns).toBeGreaterThan(1.5 * STEPS)
 })
 
 it('waits for a visit that returns a Promise, and continues in order', async () => {
