@@ -56,8 +56,13 @@ async function call({ subject, responded, statuses }: Gateway, number: number): 
   if (status === 200) responded.add(number)
 }
 
-async function metric({ subject }: Gateway, name: string): Promise<number> {
-  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await subject.metrics())?.[1] ?? Number.NaN)
+/** @throws Error with the response that does not contain it */
+async function metric({ subject, topic }: Gateway, name: string): Promise<number> {
+  const response = await subject.metrics()
+  const found = new RegExp(`^${name} (\\d+)$`, 'm').exec(response)?.[1]
+  if (found === undefined)
+    throw new Error(`${topic}: no ${name} in ${JSON.stringify(response.slice(0, 500))}`)
+  return Number(found)
 }
 
 const eventsOf = (gateway: Gateway) => metric(gateway, 'platform_metering_events_total')
