@@ -56,8 +56,8 @@ const table: string[] = []
 
 beforeAll(async () => {
   child = fork(join(import.meta.dirname, 'flood-child.ts'), { execArgv: ['--import', TSX] })
-  // the machine is shared with what is measured
-  setPriority(child.pid!, 10)
+  // on a quiet machine, what is measured comes first; on a busy one the backends would not respond
+  if (SOAK) setPriority(child.pid!, 10)
   const [ports] = (await once(child, 'message')) as [FloodPorts]
   subject = await prepareSubject({ sharedTools: ['well'] })
   const toolSet = (name: string, namespace: string, port: number, operations: readonly Operation[]): void =>
