@@ -88,7 +88,7 @@ export class GrowingSegment {
   truncate(): boolean {
     try {
       ftruncateSync(this.#file, this.#bytes)
-      fdatasyncSync(this.#file)
+      this.syncNow()
       return true
     } catch {
       return false

@@ -26,7 +26,7 @@ const NOT_HELD = refuse('memory_limit', {
 })
 
 /** The backend was not called. */
-export const NO_SPACE = refuse('memory_limit', {
+export const NOT_CALLED = refuse('memory_limit', {
   message:
     'The gateway did not call the backend, because it holds as many bytes as it may (HELD_BYTES_MAX) and the last responses of this tool were long. Request fewer items, or try again later.',
   retryAfterSecs: 1,

@@ -10,7 +10,7 @@ import type { Outcome, Reply } from '../../pipeline/outcome.ts'
 import type { Stage } from '../../pipeline/stage.ts'
 import type { CompiledTool } from '../../snapshot/snapshot.ts'
 import { isLargeText, optimizeLargeTexts } from '../shared/token-optimization.ts'
-import { NO_SPACE } from './backend-failure.ts'
+import { NOT_CALLED } from './backend-failure.ts'
 import { type BackendParts, callsOfBackend } from './call-backend.ts'
 import { callMcpServer } from './call-mcp-server.ts'
 import { documentFeature } from './document-feature.ts'
@@ -69,7 +69,7 @@ export function invokeTool(parts: InvokeParts): Stage {
   function checkedCall(exchange: Exchange, cancellation: Cancellation): MaybePending<Outcome> {
     const { tool, mcp, validateOutput } = exchange.tool!
     const expected = sizes.expectedBytes(tool)
-    if (expected > 0 && exchange.budget?.reserve(expected) === false) return NO_SPACE
+    if (expected > 0 && exchange.budget?.reserve(expected) === false) return NOT_CALLED
     const called =
       mcp === undefined ? callBackend(exchange, cancellation) : callServer(exchange, cancellation)
     if (validateOutput === undefined) return called

@@ -1,4 +1,4 @@
-/** Predicts which tools respond with much, so that a call is refused before its backend is called when there is no space for its response. */
+/** Predicts which tools respond with much, so that a call is refused before its backend is called when its response would exceed `HELD_BYTES_MAX`. */
 import type { Tool } from '../../../model/tool.ts'
 
 /** Shorter responses are not predicted. */
