@@ -5,8 +5,8 @@
 
 // ── Region header (offsets from the base of QUOTA) ──────────────────────────────────────────────────────────
 
-/** u32, atomic: threads that attached so far; each gets a scratch area. */
-export const HEAD_THREADS: i32 = 0
+/** u32: calls in flight of each thread but the first, offset from the base of QUOTA: a u16 for each slot of a consumer. */
+export const HEAD_FLIGHTS: i32 = 0
 /** u32: which grants also need a reserved unit (`Slot.tokens`): RESERVING_… flags. */
 export const HEAD_RESERVING: i32 = 4
 export const RESERVING_CONSUMERS: i32 = 1

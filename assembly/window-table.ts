@@ -176,6 +176,16 @@ function vacate(table: usize, nowMs: i64, day: u32, month: u32): usize {
   return found
 }
 
+/** Builds the index again from the slots. The table's lock is held. */
+export function reindex(table: usize): void {
+  memory.fill(base + load<u32>(table, TABLE_INDEX), 0, (<usize>load<u32>(table, TABLE_MASK) + 1) << 2)
+  const used = load<u32>(table, TABLE_USED)
+  for (let number: u32 = 0; number < used; number++) {
+    const slot = slotAt(table, number)
+    link(table, slot, changetype<Slot>(slot).keyLow, changetype<Slot>(slot).keyHigh)
+  }
+}
+
 function link(table: usize, slot: usize, low: u64, high: u64): void {
   const index = base + load<u32>(table, TABLE_INDEX)
   const mask = load<u32>(table, TABLE_MASK)

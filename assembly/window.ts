@@ -1,5 +1,5 @@
 /**
- * The calls that the host makes to the quota table: attach, hash, take, release, and those exported from other files. It checks no limit:
+ * The calls that the host makes to the quota table: hash, take, release, and those exported from other files. It checks no limit:
  * window-decide.ts does.
  *
  * Locks: a consumer's slot before a tool's; a table's lock is never waited for while a slot is held.
@@ -9,46 +9,30 @@
 import {
   HASHED,
   HEAD_CONSUMERS,
-  HEAD_SCRATCH,
-  HEAD_THREADS,
   HEAD_TOOLS,
-  IN_FLIGHT_MASK,
   OUT_NEW,
   OUT_SLOT,
   OUT_TOUCHED,
-  SCRATCH_COUNT,
   SCRATCH_HASH,
   SCRATCH_KEY,
-  SCRATCH_SIZE,
   TAKE_BUSY,
   TAKE_FULL,
 } from './window-abi'
-import { inFlightOf, lockOf } from './window-slot'
+import { lockOf } from './window-slot'
 import { busy } from './window-account'
 import { day, month, setCalendar } from './window-calendar'
 import { decide } from './window-decide'
 import { hashKey, keyHigh, keyLow, ofTool, useKey } from './window-key'
-import { attach, base, find, holds, insert, inserted, isSlot, lock, scratch, unlock } from './window-table'
+import { base, find, holds, insert, inserted, isSlot, lock, scratch, unlock } from './window-table'
 
 export { quotaFind, quotaRead, quotaReset } from './window-account'
 export { quotaBegin, quotaPairs, quotaShare } from './window-lease'
 export { quotaCredit, quotaExport, quotaReserve, quotaSurrender } from './window-reserve'
+export { quotaAttach, quotaDetach, quotaRelease } from './window-thread'
 export { quotaAssume, quotaRestore, quotaRestored } from './window-restore'
 
 /** Evictions of a slot between finding and locking it after which the call returns TAKE_BUSY. */
 const ATTEMPTS: i32 = 16
-
-/**
- * Binds this instance to a region that the host has laid out.
- * @returns the address of its scratch area, 0 when SCRATCH_COUNT threads have attached before
- */
-export function quotaAttach(region: usize): usize {
-  const thread = atomic.add<u32>(region, 1, HEAD_THREADS)
-  if (thread >= <u32>SCRATCH_COUNT) return 0
-  const own = region + HEAD_SCRATCH + thread * SCRATCH_SIZE
-  attach(region, own)
-  return own
-}
 
 /** Hashes the key at SCRATCH_KEY to SCRATCH_HASH, so that the host can cache the hash. */
 export function quotaHash(length: i32): void {
@@ -147,14 +131,3 @@ function taken(): i32 {
 function touch(slot: usize): void {
   store<u32>(scratch, load<u32>(slot, 64) | load<u32>(slot, 128) | load<u32>(slot, 192), OUT_TOUCHED)
 }
-
-/** Ends a granted call, which no longer counts as in flight; `slot` is its OUT_SLOT. A slot with a call in flight is never evicted. */
-export function quotaRelease(slot: usize): void {
-  let inFlight = atomic.load<u32>(inFlightOf(slot))
-  while ((inFlight & IN_FLIGHT_MASK) != 0) {
-    const seen = atomic.cmpxchg<u32>(inFlightOf(slot), inFlight, inFlight - 1)
-    if (seen == inFlight) return
-    inFlight = seen
-  }
-}
-

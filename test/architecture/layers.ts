@@ -176,16 +176,16 @@ export const EMPTY_NAMES = /(^|[-./])(utils?|helpers?|managers?|misc|stuff)([-./
  * Lines of each folder. A folder may shrink by itself; a higher number is an edit of this table, with its reason in the message of the commit.
  */
 export const FOLDER_LINES: { readonly [folder: string]: number } = {
-  assembly: 2491,
+  assembly: 2578,
   bench: 12396,
   'console/src': 10081,
-  'src/app': 12310,
-  'src/base': 4502,
+  'src/app': 12329,
+  'src/base': 4508,
   'src/bridge': 615,
   'src/catalog': 11820,
   'src/console': 2009,
   'src/control-plane': 17398,
-  'src/data-plane': 32548,
+  'src/data-plane': 32572,
   'src/example': 1447,
   'src/identity': 1949,
   'src/link': 1097,

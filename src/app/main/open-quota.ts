@@ -16,6 +16,8 @@ export interface JoinableQuota {
   readonly quota: Quota
   /** The share of one more thread; each thread needs its own. */
   join(): QuotaShare
+  /** Releases what a thread held that has ended: its locks, and its calls in flight. */
+  detach(thread: number): void
 }
 
 /**
@@ -59,7 +61,11 @@ async function open(
     const quota = openJournalQuota({ dir, onFault, unixMs: clock.now, threads })
     const { assumption } = quota
     if (assumption !== undefined) report(assumption.reason)
-    return { quota, join: () => ({ kind: 'journal', dir, share: quota.share, assumption }) }
+    return {
+      quota,
+      join: () => ({ kind: 'journal', dir, share: quota.share, assumption }),
+      detach: thread => quota.detach(thread),
+    }
   }
   conditions.set('quota', UNAVAILABLE)
   const { openRedisQuota } = await import('../../data-plane/quota/redis/redis-quota.ts')
@@ -89,6 +95,7 @@ async function open(
       quota.serve(port1)
       return { kind: 'redis', share: quota.share, port: port2 }
     },
+    detach: thread => quota.detach(thread),
   }
 }
 

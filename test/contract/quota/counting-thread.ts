@@ -36,7 +36,12 @@ export interface ThreadReport {
 }
 
 /** Orders to a thread. */
-export type ThreadOrder = 'close' | 'clear' | { readonly load: ThreadJob } | { readonly reset: string }
+export type ThreadOrder =
+  | 'close'
+  | 'clear'
+  | { readonly load: ThreadJob }
+  | { readonly reset: string }
+  | { readonly spin: Pick<ThreadJob, 'key' | 'limits'> }
 
 /** One clock for all threads and processes of the machine. */
 export const machineMs = () => Number(process.hrtime.bigint() / 1000n) / 1000
@@ -91,6 +96,17 @@ export async function load(quota: Quota, job: ThreadJob): Promise<ThreadReport> 
   return report
 }
 
+/** Calls without a pause until its thread is terminated, most probably within a call. The last call is not released. */
+function spin(quota: Quota, { key, limits }: Pick<ThreadJob, 'key' | 'limits'>): void {
+  const request = { key: quota.key(key), limits, nowMs: Date.now() }
+  for (let last: QuotaGrant | undefined; ; ) {
+    const response = quota.take(request) as QuotaGrant | QuotaRefusal
+    if (!response.granted) continue
+    last?.release()
+    last = response
+  }
+}
+
 if (parentPort !== null && (workerData as Joining | null)?.share !== undefined) {
   const { share, thread, dir, port } = workerData as Joining
   const quota: Quota =
@@ -106,6 +122,9 @@ if (parentPort !== null && (workerData as Joining | null)?.share !== undefined) 
     } else if (order === 'clear') {
       await quota.clearElsewhere()
       parentPort!.postMessage(cleared)
+    } else if ('spin' in order) {
+      parentPort!.postMessage('spinning')
+      spin(quota, order.spin)
     } else if ('load' in order) parentPort!.postMessage({ ...(await load(quota, order.load)), cleared })
     else parentPort!.postMessage(await quota.reset(order.reset))
   })

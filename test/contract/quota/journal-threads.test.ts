@@ -62,6 +62,7 @@ test('a thread that ends under load leaves a usable table, and its use stays cou
   const kept = stays!.load(job)
   await new Promise(resolve => setTimeout(resolve, 300))
   await gone!.terminate()
+  quota.detach(1)
   const { grants } = await kept
   expect(grants.length).toBeGreaterThan(1000)
   expect(quota.take({ key: job.key, limits: job.limits, nowMs: Date.now() }).granted).toBe(true)
@@ -72,6 +73,26 @@ test('a thread that ends under load leaves a usable table, and its use stays cou
   const next = openJournalQuota({ dir, ...SIZES })
   expect(next.statisticsOf(job.key)!.dailyCount).toBeGreaterThanOrEqual(counted)
   await next.close()
+}, 60_000)
+
+test('threads that end within a call leave no lock and no call in flight', async () => {
+  const dir = directory()
+  const quota = openJournalQuota({ dir, ...SIZES })
+  const job = { key: 'tenant/consumer', limits: { perDay: 100_000_000, burst: 2 } }
+  const take = () => quota.take({ ...job, nowMs: Date.now() })
+  for (let round = 0; round < 20; round++) {
+    const thread = await CountingThread.start({ share: quota.share, thread: 1, dir })
+    await thread.spin(job)
+    await new Promise(resolve => setTimeout(resolve, 20 + round))
+    await thread.terminate()
+    quota.detach(1)
+    // as many as the plan allows at once
+    const grants = [take(), take()]
+    expect(grants.map(({ granted }) => granted)).toEqual([true, true])
+    expect(quota.useOf([job.key])).toMatchObject([{ inFlight: 2 }])
+    for (const grant of grants) if (grant.granted) grant.release()
+  }
+  await quota.close()
 }, 60_000)
 
 test('a reset and an order to clear caches reach every thread at once', async () => {

@@ -29,6 +29,11 @@ export class CountingThread {
     return this.#ask({ load: job }) as Promise<ThreadReport>
   }
 
+  /** Resolves when it calls without a pause; it then reacts to `terminate` alone. */
+  async spin(job: Pick<ThreadJob, 'key' | 'limits'>): Promise<void> {
+    await this.#ask({ spin: job })
+  }
+
   reset(key: string): Promise<boolean> {
     return this.#ask({ reset: key }) as Promise<boolean>
   }

@@ -8,7 +8,6 @@ import { MessageChannel, type Worker } from 'node:worker_threads'
 import { Backoff } from '../../../base/async/backoff.ts'
 import { SerialQueue } from '../../../base/async/serial-queue.ts'
 import { sharedCells } from '../../../base/fair-shares.ts'
-import { countValues } from '../../../base/json-schema/cost.ts'
 import { PortLine } from '../../../base/threads/port-line.ts'
 import { startThread } from '../../../base/threads/start-thread.ts'
 import type { EveryThread } from '../../../data-plane/calls/process-calls.ts'
@@ -21,7 +20,6 @@ import { UsageCounter, type UsageDelta } from '../../../data-plane/stages/6-sett
 import { type SnapshotChange, wholeChange } from '../../../link/change.ts'
 import type { SnapshotDocument } from '../../../link/document.ts'
 import type { AdminAction } from '../../../link/report.ts'
-import type { Tool } from '../../../model/tool.ts'
 import type { MetricJson } from '../../../telemetry/metrics.ts'
 import type { AppContext } from '../app-context.ts'
 import type { DataPlane } from '../data-plane.ts'
@@ -29,6 +27,7 @@ import type { JoinableQuota } from '../open-quota.ts'
 import type { OpenPolicyOwner } from '../policy-served.ts'
 import { catalogReport } from '../tool-set-statuses.ts'
 import { servePolicy } from './policy-in-main-thread.ts'
+import { applyTo } from './post-change.ts'
 import { keysOf } from './posted-keys.ts'
 import { StreamSlotOwner } from './stream-slots.ts'
 import type { ThreadData, ThreadReady } from './thread-data.ts'
@@ -275,7 +274,12 @@ class Threads implements WorkerThreads {
       transferList: share.kind === 'redis' ? [port2, share.port] : [port2],
     })
     worker.on('error', error => log.error({ err: error, thread: number }, 'a worker thread has failed'))
-    const ended = new Promise<void>(resolve => worker.once('exit', () => resolve()))
+    const ended = new Promise<void>(resolve => {
+      worker.once('exit', () => {
+        quota.detach(number)
+        resolve()
+      })
+    })
     const line = new PortLine(port1, {}, RESPONSE_MS)
     const thread: Thread = { number, worker, line, ended, status: 'online' }
     const ready = new Promise<ThreadReady>((resolve, reject) => {
@@ -312,39 +316,3 @@ class Threads implements WorkerThreads {
 
 /** Three times a semi-space: a scavenge copies at most what survives in one, which blocks the thread for some milliseconds. */
 const MAX_YOUNG_GENERATION_MB = 12
-
-/** Tools, and values of their schemas, of one message: the thread that receives it is blocked for some milliseconds. */
-const TOOLS_PER_MESSAGE = 200
-const VALUES_PER_MESSAGE = 10_000
-
-function* messagesOf(tools: readonly Tool[]): Generator<readonly Tool[]> {
-  let message: Tool[] = []
-  let values = 0
-  for (const tool of tools) {
-    const size = countValues(tool)
-    if (message.length === TOOLS_PER_MESSAGE || (message.length > 0 && values + size > VALUES_PER_MESSAGE)) {
-      yield message
-      message = []
-      values = 0
-    }
-    message.push(tool)
-    values += size
-  }
-  yield message
-}
-
-/** A thread that has ended is ignored: its replacement starts with the whole configuration. */
-async function applyTo(line: PortLine, change: SnapshotChange): Promise<string | undefined> {
-  const { tools, ...rest } = change
-  try {
-    if (tools === undefined) return await line.ask<string | undefined>('apply', rest)
-    let posted = 0
-    for (const message of messagesOf(tools)) {
-      await line.ask('tools', message, posted === 0)
-      posted += message.length
-    }
-    return await line.ask<string | undefined>('apply', rest, tools.length)
-  } catch (error) {
-    return line.closed ? undefined : (error as Error).message
-  }
-}

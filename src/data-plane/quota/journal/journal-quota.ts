@@ -43,6 +43,8 @@ export interface JournalQuota extends LocalQuota {
   readonly restored: RestoreReport
   /** For the other threads of the process: post it, and call `joinJournalQuota` there. */
   readonly share: SharedQuota
+  /** Releases what a thread held that has ended (`QuotaTable.detach`). */
+  detach(thread: number): void
 }
 
 const SEED_FILE = 'seed'
@@ -103,7 +105,8 @@ export function openJournalQuota(options: JournalQuotaOptions): JournalQuota {
   const { quota, share, journal, restored, close, assumption } = openJournal(options)
   quota.table.reserve(RESERVING_CONSUMERS)
   const counted = countUse(quota, journal, share, { ...options, assumption }, close)
-  return Object.assign(counted, { restored, share, assumption })
+  const detach = (thread: number): void => quota.table.detach(thread)
+  return Object.assign(counted, { restored, share, assumption, detach })
 }
 
 export interface JoinOptions extends Clocks {

@@ -1,5 +1,6 @@
 /** The host's copy of `assembly/window-abi.ts`, as far as the host needs it: integer constants only. A test compares the two. */
 
+export const HEAD_FLIGHTS = 0
 export const HEAD_RESERVING = 4
 export const RESERVING_CONSUMERS = 1
 export const RESERVING_TOOLS = 2

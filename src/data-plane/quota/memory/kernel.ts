@@ -6,7 +6,8 @@ import { formatRegion, planRegion, type RegionOptions, type RegionPlan } from '.
 
 /** Documented in assembly/window*.ts. Lengths may be HASHED; a tool length of 0 means no tool. */
 export interface QuotaKernel {
-  quotaAttach(region: number): number
+  quotaAttach(region: number, thread: number): number
+  quotaDetach(thread: number): void
   quotaHash(length: number): void
   quotaTake(
     keyLength: number,
@@ -76,6 +77,8 @@ export interface QuotaRegion {
   readonly kernel: QuotaKernel
   readonly memory: WebAssembly.Memory
   readonly base: number
+  /** Number of this thread among those of the region; 0 formatted it. */
+  readonly thread: number
   readonly plan: RegionPlan
   readonly shared: SharedMemory
 }
@@ -99,8 +102,8 @@ export function createQuotaRegion(
   on: KernelHandle | undefined = undefined,
   seed: Uint8Array | undefined = undefined,
 ): QuotaRegion {
-  const plan = planRegion(options)
-  const { threads = 1 } = options
+  const threads = on?.shared.layout.threads ?? options.threads ?? 1
+  const plan = planRegion({ ...options, threads })
   const handle = on ?? createKernel({ threads, buckets: 1, quotaBytes: plan.bytes, routeTableBytes: 1024 })
   const { memory, layout } = handle.shared
   if (layout.quotaBytes < plan.bytes)
@@ -108,7 +111,7 @@ export function createQuotaRegion(
       `the kernel's memory has ${layout.quotaBytes} bytes for quotas, but ${plan.bytes} are needed; create the kernel with quotaBytes: planRegion(options).bytes`,
     )
   formatRegion(memory, layout.quotaBase, plan, seed)
-  return regionOf(handle, plan)
+  return regionOf(handle, plan, 0)
 }
 
 /** The name of the channel is unique to this process. */
@@ -118,13 +121,15 @@ export function shareOf({ shared, plan }: QuotaRegion): SharedQuota {
 
 /**
  * The region that another thread has formatted, for a kernel of this one.
- * @param thread from 1, different in each thread, below the `threads` of the region
+ * @param thread from 1, below the `threads` of the region. No two threads may have the same one; a thread that replaces one that has ended takes its
+ *   number, after `QuotaTable.detach`.
  */
 export function joinQuotaRegion({ shared, plan }: SharedQuota, thread: number): QuotaRegion {
-  return regionOf(createKernel({ shared, thread }), plan)
+  return regionOf(createKernel({ shared, thread }), plan, thread)
 }
 
-function regionOf({ kernel, shared }: KernelHandle, plan: RegionPlan): QuotaRegion {
+function regionOf({ kernel, shared }: KernelHandle, plan: RegionPlan, thread: number): QuotaRegion {
   const { memory, layout } = shared
-  return { kernel: kernel.exports as unknown as QuotaKernel, memory, base: layout.quotaBase, plan, shared }
+  const calls = kernel.exports as unknown as QuotaKernel
+  return { kernel: calls, memory, base: layout.quotaBase, thread, plan, shared }
 }

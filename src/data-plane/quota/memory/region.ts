@@ -5,6 +5,7 @@ import {
   BUCKET_STRIDE,
   CONSUMER_STRIDE,
   HEAD_CONSUMERS,
+  HEAD_FLIGHTS,
   HEAD_SCRATCH,
   HEAD_SEED,
   HEAD_TOOLS,
@@ -39,7 +40,7 @@ export interface RegionOptions {
   readonly toolBuckets?: number
   /** Slots whose consumer names are kept for listings. Default 16,384. */
   readonly listed?: number
-  /** Threads that count, when the region has a separate memory. Default 1. */
+  /** Threads that count. Default 1. */
   readonly threads?: number
 }
 
@@ -53,6 +54,8 @@ export interface RegionPlan {
   readonly toolSlots: number
   readonly listed: number
   readonly names: number
+  /** Calls in flight of each thread but the first, by consumer. */
+  readonly flights: number
   /** Size of the whole region. */
   readonly bytes: number
 }
@@ -73,6 +76,7 @@ export function planRegion(options: RegionOptions = {}): RegionPlan {
   const toolIndex = place(indexEntries(toolBuckets) * 4)
   const toolSlots = place(toolBuckets * BUCKET_STRIDE)
   const names = place(listed * NAME_BYTES)
+  const flights = place(consumers * 2 * ((options.threads ?? 1) - 1))
   return {
     consumers,
     consumerIndex,
@@ -82,6 +86,7 @@ export function planRegion(options: RegionOptions = {}): RegionPlan {
     toolSlots,
     listed,
     names,
+    flights,
     bytes: end,
   }
 }
@@ -100,6 +105,7 @@ export function formatRegion(
   for (let i = 0; i < 16; i++) view.setUint8(HEAD_SEED + i, seed[i] ?? 0)
   // all threads count milliseconds from here; restored counters lie before now, and 0 means "never"
   view.setFloat64(HEAD_EPOCH, hrtimeMs() - PAST_MS, true)
+  view.setUint32(HEAD_FLIGHTS, plan.flights, true)
   table(view, HEAD_CONSUMERS, CONSUMER_STRIDE, plan.consumers, plan.consumerIndex, plan.consumerSlots)
   table(view, HEAD_TOOLS, BUCKET_STRIDE, plan.toolBuckets, plan.toolIndex, plan.toolSlots)
 }

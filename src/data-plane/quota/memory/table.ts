@@ -55,7 +55,7 @@ const LOCK_TRIES = 2_000
 
 const encoder = new TextEncoder()
 
-/** Attaches this thread. @throws RangeError when more threads attach than the region has scratch areas for. */
+/** Attaches this thread. @throws RangeError when its number has no scratch area. */
 export class QuotaTable {
   readonly kernel: QuotaKernel
   readonly plan: RegionPlan
@@ -71,9 +71,10 @@ export class QuotaTable {
   readonly #offsetMs: number
 
   constructor(region: QuotaRegion) {
-    const { kernel, memory, base, plan } = region
-    const scratch = kernel.quotaAttach(base) >>> 0
-    if (scratch === 0) throw new RangeError('more than 64 threads have attached to one quota table')
+    const { kernel, memory, base, thread, plan } = region
+    const scratch = kernel.quotaAttach(base, thread) >>> 0
+    if (scratch === 0)
+      throw new RangeError(`thread ${thread} has no area in the quota table; number them from 0 to 63`)
     this.kernel = kernel
     this.plan = plan
     this.out = new Uint32Array(memory.buffer, scratch, 32)
@@ -95,6 +96,11 @@ export class QuotaTable {
     let status = call()
     for (let tries = 0; status === busy && this.wait(tries); tries++) status = call()
     return status
+  }
+
+  /** Releases the locks and the calls in flight of another thread of the region, which has ended. */
+  detach(thread: number): void {
+    this.kernel.quotaDetach(thread)
   }
 
   /** Number of the consumer's slot, below 0 when there is none. */

@@ -55,6 +55,8 @@ export interface RedisQuota extends Quota {
   readonly share: SharedQuota
   /** Serves the thread at the other end of the channel. */
   serve(port: MessagePort): void
+  /** Releases what a thread held that has ended (`QuotaTable.detach`). */
+  detach(thread: number): void
 }
 
 const READY_MS = 5_000
@@ -173,6 +175,7 @@ export function openRedisQuota(options: RedisQuotaOptions): RedisQuota {
       line.notify('quota.store', membership.up)
       serveThread(line, { quota, reserver, statistics: statistics.all, statisticsOf, useOf, reset, clear })
     },
+    detach: thread => quota.table.detach(thread),
     key: name => quota.table.key(shortName(name)),
     take(request) {
       const key = shortKey(request.key)

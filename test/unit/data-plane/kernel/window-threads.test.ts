@@ -33,7 +33,7 @@ beforeAll(() => {
 afterAll(() => Promise.all(workers.map(worker => worker.terminate())))
 
 async function run(job: Job) {
-  const made = smallTable({ consumers: job.consumers ?? 64 })
+  const made = smallTable({ consumers: job.consumers ?? 64, threads: 9 })
   const shared = new SharedArrayBuffer(16)
   const words = new Int32Array(shared)
   words[0] = 1_000_000
@@ -47,6 +47,7 @@ async function run(job: Job) {
           ...job,
           memory,
           base,
+          thread: i + 1,
           shared,
           unixMs: NOON,
           seed: job.seed + i * 7919,

@@ -9,9 +9,9 @@ const BUSY = 5
 
 parentPort.on('message', job => parentPort.postMessage(run(job)))
 
-function run({ memory, base, shared, ops, keys, limits, stepMs, jitterMs, unixMs, seed, holding }) {
+function run({ memory, base, thread, shared, ops, keys, limits, stepMs, jitterMs, unixMs, seed, holding }) {
   const kernel = new WebAssembly.Instance(module, { env: { memory } }).exports
-  const scratch = kernel.quotaAttach(base)
+  const scratch = kernel.quotaAttach(base, thread)
   const bytes = new Uint8Array(memory.buffer, scratch + 128, 896)
   const out = new Uint32Array(memory.buffer, scratch, 32)
   const locks = new Int32Array(memory.buffer)
