@@ -33,6 +33,15 @@ function endOfText(bytes: Uint8Array, from: number): number {
   }
 }
 
+/** Adds the hash of a name. Each has two slots: with one, two names of a record that share it would count as new ones in every record. */
+function isKnown(hash: number): boolean {
+  const slot = (hash ^ (hash >>> 15)) & (SLOTS - 2)
+  if (seen[slot] === hash || seen[slot + 1] === hash) return true
+  seen[slot + 1] = seen[slot]!
+  seen[slot] = hash
+  return false
+}
+
 /** @returns nanoseconds, as soon as they are above the limit */
 export function parseCost(bytes: Uint8Array, limitNs: number): number {
   seen.fill(0)
@@ -54,10 +63,7 @@ export function parseCost(bytes: Uint8Array, limitNs: number): number {
       // the colon may follow behind white space; then the name counts as a text and the colon as a new name
       if (bytes[at + 1] !== 0x3a) cost += COST.text
       else {
-        const mixed = hash ^ (hash >>> 15)
-        const isKnown = at - from <= MAX_HASHED && seen[mixed & (SLOTS - 1)] === hash
-        seen[mixed & (SLOTS - 1)] = hash
-        cost += isKnown ? COST.knownName : COST.newName
+        cost += at - from <= MAX_HASHED && isKnown(hash) ? COST.knownName : COST.newName
         at++
       }
     } else if (byte === 0x2c) cost += COST.item
