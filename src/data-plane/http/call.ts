@@ -8,7 +8,7 @@ import { type ByteBudget, Hold } from '../../net/held-bytes.ts'
 import { put, scratchHeaders } from '../../net/joined-headers.ts'
 import type { HttpRequest, HttpResponse, ResponseStream } from '../../net/server/listener.ts'
 import { NOSNIFF } from '../../net/server/pages.ts'
-import { byteLengthOf, type Pieces, writePieces } from '../../net/server/pieces.ts'
+import { byteLengthOf, writePieces } from '../../net/server/pieces.ts'
 import type { Credentials } from '../pipeline/exchange-parts.ts'
 import type { ServerTiming } from './server-timing.ts'
 import { propagatedHeaders, readTraceparent, type TraceTexts } from './trace-context.ts'
@@ -129,11 +129,19 @@ export class Call implements ByteBudget, Credentials {
     this.response.send(status, this.#with(headers, JSON_BODY), start, rest)
   }
 
-  /** Sends a JSON body in as many turns as it takes, and not faster than the client reads. */
-  async respondInPieces(status: number, pieces: Pieces, headers: readonly string[]): Promise<void> {
-    const length = await byteLengthOf(pieces)
+  /**
+   * Sends a JSON body in as many turns as it takes, and not faster than the client reads.
+   * @param bytes of pieces that are made as they are read, each of them valid until the next one: reading them twice is not possible
+   */
+  async respondInPieces(
+    status: number,
+    pieces: Iterable<string | Uint8Array>,
+    headers: readonly string[],
+    bytes?: number,
+  ): Promise<void> {
+    const length = bytes ?? (await byteLengthOf(pieces))
     const stream = this.response.stream(status, this.#with(headers, JSON_BODY), length, true)
-    await writePieces(stream, this.response, pieces)
+    await writePieces(stream, this.response, pieces, bytes !== undefined)
     stream.end()
   }
 

@@ -1,7 +1,9 @@
 /** REST access to tools (list and call), and refusals in the REST form. */
 
 import { andThen, continueWith, type MaybePending } from '../../base/and-then.ts'
+import { runInSlices } from '../../base/async/slices.ts'
 import { Cancellation } from '../../base/cancellation.ts'
+import { countEscaped, escapedPieces } from '../../base/json/escapes.ts'
 import { isObject } from '../../base/json/is-object.ts'
 import { isLongJson, writeLongJson } from '../../base/json/long-json.ts'
 import { REFUSALS, type Refusal, refuse } from '../../model/refusal.ts'
@@ -17,6 +19,7 @@ import {
   UNREAD_CALL,
 } from '../pipeline/operation.ts'
 import { EVERYTHING, type Selection } from '../pipeline/selection.ts'
+import { TextReply } from '../pipeline/text-reply.ts'
 import type { Snapshot } from '../snapshot/snapshot.ts'
 import type { Call } from './call.ts'
 import { type EarlyRefusal, refuseEarly } from './early-refusal.ts'
@@ -90,8 +93,10 @@ export class RestTools {
   #respondToCall(call: Call, { exchange, final }: Ended): void {
     if (final === undefined || final.kind === 'refusal')
       return this.refuse(call, final ?? refuse('internal_error'))
-    const result = resultView((exchange.optimized ?? final).result, 'rest')
     const headers = callHeaders(exchange)
+    const unread = final instanceof TextReply && final.isUnread ? final.bytes : undefined
+    if (unread !== undefined) return void respondUnread(call, unread, headers)
+    const result = resultView((exchange.optimized ?? final).result, 'rest')
     if (final.failure === undefined) return this.#send(call, exchange, 200, result, headers)
     const row = REFUSALS[final.failure]
     const message = final.failure === 'tool_execution_failed' ? row.message : textOf(result)
@@ -143,4 +148,19 @@ function readCall(value: unknown, optimization: OptimizationLevel): CallOperatio
     arguments: args,
     optimization,
   }
+}
+
+const BEFORE_TEXT = '{"content":[{"type":"text","text":"'
+const AFTER_TEXT = '"}],"isError":false}'
+
+/** Sends what `#send` sends of a result with this text alone. @param text for which `isPlainUtf8` holds */
+async function respondUnread(call: Call, text: Uint8Array, headers: readonly string[]): Promise<void> {
+  const length = BEFORE_TEXT.length + (await runInSlices(countEscaped(text))) + AFTER_TEXT.length
+  await call.respondInPieces(200, textPieces(text), headers, length)
+}
+
+function* textPieces(text: Uint8Array): Generator<string | Uint8Array, void> {
+  yield BEFORE_TEXT
+  yield* escapedPieces(text)
+  yield AFTER_TEXT
 }

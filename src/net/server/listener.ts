@@ -63,8 +63,9 @@ export interface ResponseStream {
    * and the piece was **kept** in our buffer: stop until `onDrain`. A piece that would take what is kept beyond
    * `maxBufferedBytes` (256 KiB) closes the connection instead, and calls `onAbort`. With nothing kept, one
    * piece of any size is taken.
+   * @param isReused the bytes are the stream's only until this returns: it copies what it keeps
    */
-  write(chunk: string | Uint8Array): boolean
+  write(chunk: string | Uint8Array, isReused?: boolean): boolean
   /** Bytes accepted but not yet taken by the operating system. */
   readonly bufferedBytes: number
   /** Called each time the buffer is empty again; one listener, the last one set. */

@@ -8,7 +8,7 @@ export type Pieces = readonly (string | Uint8Array)[]
 /** Characters, and bytes of shared UTF-8, that may be joined: a longer text would block the threads that it is posted to. */
 const MAX_JOINED = 4 * 1024 * 1024
 
-export async function byteLengthOf(pieces: Pieces): Promise<number> {
+export async function byteLengthOf(pieces: Iterable<string | Uint8Array>): Promise<number> {
   let bytes = 0
   await inSlices(pieces, piece => {
     bytes += Buffer.byteLength(piece)
@@ -27,19 +27,30 @@ export function lengthOf(pieces: Pieces): number {
   return pieces.reduce((sum, piece) => sum + piece.length, 0)
 }
 
-/** Ends early when the client has disconnected. The stream gets no other listener for `onDrain`. */
+/**
+ * Ends early when the client has disconnected: no further piece is asked for. The stream gets no other listener for `onDrain`.
+ * @param isReused as in `ResponseStream.write`
+ */
 export async function writePieces(
   stream: ResponseStream,
   response: HttpResponse,
-  pieces: Pieces,
+  pieces: Iterable<string | Uint8Array>,
+  isReused = false,
 ): Promise<void> {
   let wake: (() => void) | undefined
   stream.onDrain(() => wake?.())
   response.onAbort(() => wake?.())
-  await inSlices(pieces, piece => {
-    if (response.closed || stream.write(piece) || response.closed) return
+  await inSlices(whileOpen(pieces, response), piece => {
+    if (stream.write(piece, isReused) || response.closed) return
     return new Promise<void>(resolve => {
       wake = resolve
     })
   })
+}
+
+function* whileOpen<T>(pieces: Iterable<T>, response: HttpResponse): Generator<T, void> {
+  for (const piece of pieces) {
+    if (response.closed) return
+    yield piece
+  }
 }

@@ -208,6 +208,34 @@ onEachListenerAndLot('streams', kind => {
     await client.until('more')
   })
 
+  it('keeps a copy of what was written from a buffer that is used again, also for a client that begins to read late', async () => {
+    const { port } = await openListener(kind, (_request, response) => {
+      const stream = response.stream(200, [])
+      const buffer = new Uint8Array(32 << 10)
+      let letter = 0
+      const writeAll = (): void => {
+        while (letter < 256) {
+          buffer.fill(97 + (letter++ % 26))
+          if (!stream.write(buffer, true)) return
+        }
+        stream.end('the very end')
+      }
+      stream.onDrain(writeAll)
+      writeAll()
+      buffer.fill(33)
+    })
+    const client = new RawClient(port)
+    client.socket.pause()
+    client.send(head('GET / HTTP/1.1'))
+    await pause(200)
+    client.socket.resume()
+    await client.until('the very end\r\n0\r\n\r\n', 10_000)
+    expect(client.text.includes('!')).toBe(false)
+    const letters = client.text.split('\r\n\r\n')[1]!.replace(/\r\n[0-9a-f]+\r\n|^[0-9a-f]+\r\n/g, '')
+    const counted = letters.match(/(.)\1+/g)!.map(run => run.length)
+    expect(counted.slice(0, 256)).toEqual(Array.from({ length: 256 }, () => 32 << 10))
+  })
+
   it('writes to the streams of other clients from inside a handler', async () => {
     const streams: ResponseStream[] = []
     const { port } = await openListener(kind, (request, response) => {

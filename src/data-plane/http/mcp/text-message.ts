@@ -1,27 +1,8 @@
 /** Writes the JSON-RPC message of a text result as bytes, from the bytes of the text. */
-import { isUtf8 } from 'node:buffer'
 import { copyBytes } from '../../../base/copy-bytes.ts'
+import { ESCAPES, isPlainUtf8, MAX_ESCAPED, writeEscape } from '../../../base/json/escapes.ts'
 
 const SLAB_BYTES = 64 * 1024
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-/** Longest escape sequence, `\u001f`. */
-const MAX_ESCAPED = 6
-const HEX = Buffer.from('0123456789abcdef', 'latin1')
-
-/** For each ASCII character: 0: itself, 1: `\u00XX`, else the character behind a backslash (RFC 8259 §7, as `JSON.stringify` writes it). */
-const ESCAPES = new Uint8Array(256)
-ESCAPES.fill(1, 0, 0x20)
-for (const [code, letter] of [
-  [0x08, 'b'],
-  [0x09, 't'],
-  [0x0a, 'n'],
-  [0x0c, 'f'],
-  [0x0d, 'r'],
-  [QUOTE, '"'],
-  [BACKSLASH, '\\'],
-] as const)
-  ESCAPES[code] = letter.charCodeAt(0)
 
 let slab = Buffer.allocUnsafeSlow(SLAB_BYTES)
 let memory = slab.buffer
@@ -50,31 +31,13 @@ export function textMessage(
     if (escaped === 0) {
       all |= byte
       into[at++] = byte
-    } else {
-      into[at++] = BACKSLASH
-      if (escaped === 1) at = unicodeEscape(into, at, byte)
-      else into[at++] = escaped
-    }
+    } else at = writeEscape(into, at, byte, escaped)
   }
-  if (all > 0x7f && (beginsWithMark(text) || !isUtf8(text))) return undefined
+  if (all > 0x7f && !isPlainUtf8(text)) return undefined
   at = copyBytes(after, into, at)
   used = (at + 7) & ~7
   // `subarray` of a Buffer takes twice as long
   return new Uint8Array(memory, from, at - from)
-}
-
-/** Decoders take the mark away. */
-function beginsWithMark(text: Uint8Array): boolean {
-  return text[0] === 0xef && text[1] === 0xbb && text[2] === 0xbf
-}
-
-function unicodeEscape(into: Buffer, at: number, byte: number): number {
-  into[at] = 0x75
-  into[at + 1] = 0x30
-  into[at + 2] = 0x30
-  into[at + 3] = HEX[byte >> 4]!
-  into[at + 4] = HEX[byte & 15]!
-  return at + 5
 }
 
 /** @returns where so many bytes are free in the slab */

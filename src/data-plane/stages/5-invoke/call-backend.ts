@@ -12,19 +12,13 @@ import type { Cancellation } from '../../../base/cancellation.ts'
 import { isLongJson } from '../../../base/json/long-json.ts'
 import { refuse } from '../../../model/refusal.ts'
 import type { CircuitOpen } from '../../../net/egress/circuit.ts'
-import type {
-  Egress,
-  EgressFailure,
-  EgressHeaders,
-  EgressRequest,
-  EgressResponse,
-} from '../../../net/egress/egress.ts'
+import type { Egress, EgressFailure, EgressRequest, EgressResponse } from '../../../net/egress/egress.ts'
 import type { BackendTokens } from '../../../net/egress/oauth/backend-tokens.ts'
 import type { RuledUpstreams } from '../../../net/egress/ruled-upstreams.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
-import { TextReply } from '../../pipeline/text-reply.ts'
+import { MIN_UNREAD_BYTES, TextReply } from '../../pipeline/text-reply.ts'
 import type { BackendRequest } from '../../snapshot/snapshot.ts'
 import { awaitAcceptedWork, isAcceptedWork } from './accepted-work.ts'
 import { backendFailure } from './backend-failure.ts'
@@ -34,6 +28,7 @@ import { callTimeoutMs } from './begin-task.ts'
 import { ProgressLines } from './progress-lines.ts'
 import { redactedPaths } from './redact-result.ts'
 import type { ResponseSizes } from './response-sizes.ts'
+import { cachedMs } from './result-cache.ts'
 import { makingResult, plainText } from './tool-result.ts'
 
 const LARGE_BYTES = 1024 * 1024
@@ -63,7 +58,7 @@ export function callsOfBackend(
     const { apiId, upstream } = exchange.tool!.tool
     const rules = apiId === undefined ? undefined : exchange.snapshot.apiOf(apiId)?.upstream
     const own = withBearer(request.headers, token)
-    const progress = progressOf(exchange)
+    const progress = exchange.transport.onProgress && observeProgress(exchange, exchange.transport.onProgress)
     const outgoing: EgressRequest = {
       method: request.method,
       url: request.url,
@@ -77,9 +72,8 @@ export function callsOfBackend(
       party: exchange.party,
       cancellation,
       transport: upstream,
-      onHead:
-        progress && ((_: number, headers: EgressHeaders) => progress.begin(headers.get('content-type'))),
-      onChunk: progress && ((chunk: Uint8Array) => progress.chunk(chunk)),
+      onHead: progress?.onHead,
+      onChunk: progress?.onChunk,
     }
     return rules === undefined ? egress.request(outgoing) : upstreams.of(rules).request(outgoing)
   }
@@ -157,20 +151,36 @@ function withBearer(headers: readonly string[], call: CallToken | undefined): re
   return call === undefined ? headers : [...headers, 'authorization', `Bearer ${call.token}`]
 }
 
-/** Progress of a streaming backend; without text where the result is redacted, because the text could contain the redacted data. */
-function progressOf(exchange: Exchange): ProgressLines | undefined {
-  const { onProgress } = exchange.transport
-  if (onProgress === undefined) return undefined
-  return new ProgressLines(
+/**
+ * Progress of a streaming backend; without text where the result is redacted, because the text could contain the redacted data. Apart: a function with
+ * a closure allocates a scope whenever it is called.
+ */
+function observeProgress(
+  exchange: Exchange,
+  onProgress: NonNullable<Exchange['transport']['onProgress']>,
+): Pick<EgressRequest, 'onHead' | 'onChunk'> {
+  const lines = new ProgressLines(
     redactedPaths(exchange) === undefined ? onProgress : (done, total) => onProgress(done, total, undefined),
   )
+  return {
+    onHead: (_status, headers) => lines.begin(headers.get('content-type')),
+    onChunk: chunk => lines.chunk(chunk),
+  }
 }
 
 function toReply(exchange: Exchange, response: EgressResponse, textReplies: boolean): MaybePromise<Reply> {
   exchange.responseBytes = response.body.byteLength
   const structured = exchange.tool!.tool.outputSchema !== undefined
-  const text = structured || !textReplies ? undefined : plainText(response)
+  const long = response.body.byteLength >= MIN_UNREAD_BYTES && isUnread(exchange)
+  const text = structured || !textReplies ? undefined : plainText(response, long)
   return text === undefined ? madeReply(response, structured) : new TextReply(text, response.status)
+}
+
+/** Whether a text is sent as it came: a result for MCP is bounded, which takes its characters. */
+function isUnread(exchange: Exchange): boolean {
+  const { access, operation, tool } = exchange
+  if (access !== 'rest' || !isCall(operation) || (operation.optimization ?? 'none') !== 'none') return false
+  return cachedMs(tool!.tool) === 0 && redactedPaths(exchange) === undefined
 }
 
 // apart: a function with a closure allocates a scope whenever it is called

@@ -6,7 +6,7 @@ import type { ObjectSchema } from '../../../base/json/json-schema.ts'
 import { oncePer } from '../../../base/once-per.ts'
 import { canonicalJson } from '../../../link/document.ts'
 import { refuse } from '../../../model/refusal.ts'
-import { isPerCaller, type ToolResult } from '../../../model/tool.ts'
+import { isPerCaller, type Tool, type ToolResult } from '../../../model/tool.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import { isCall } from '../../pipeline/operation.ts'
 import type { Outcome, Reply } from '../../pipeline/outcome.ts'
@@ -29,6 +29,12 @@ interface Shared {
 
 /** Calls the backend, to be cancelled by the given cancellation and not by the exchange's own. */
 type CallBackend = (exchange: Exchange, cancellation: Cancellation) => MaybePending<Outcome>
+
+/** How long results of the tool are cached; 0: not at all. */
+export function cachedMs({ cache, annotations, authentication }: Tool): number {
+  // what a backend responds to one caller's token is not for another caller
+  return annotations.readOnlyHint && !isPerCaller(authentication) ? Math.max(0, cache?.ttlMs ?? 0) : 0
+}
 
 const MAX_ENTRIES = 10_000
 /** An entry in use moves at most this often: moving it costs more than finding it. */
@@ -53,11 +59,8 @@ export class ResultCache {
   /** The cached or shared outcome, or the backend's. */
   respond(exchange: Exchange, call: CallBackend): MaybePending<Outcome> {
     const tool = exchange.tool!
-    const ttlMs = tool.tool.cache?.ttlMs ?? 0
-    const { annotations, authentication } = tool.tool
-    // what a backend responds to one caller's token is not for another caller
-    if (ttlMs <= 0 || !annotations.readOnlyHint || isPerCaller(authentication))
-      return call(exchange, exchange.cancellation)
+    const ttlMs = cachedMs(tool.tool)
+    if (ttlMs === 0) return call(exchange, exchange.cancellation)
     const key = this.#keyOf(exchange, tool)
     const known = this.#find(key, exchange.receivedAtMs)
     if (known !== undefined) {

@@ -1,5 +1,6 @@
 /** Turns a backend response into a tool result, or finds that its text is the whole result. */
 
+import { isPlainUtf8 } from '../../../base/json/escapes.ts'
 import { EXACT_COST_FACTOR, lookingForExact, readJson } from '../../../base/json/exact-number.ts'
 import { readLongJson } from '../../../base/json/read-long-json.ts'
 import { parseCost } from '../../../base/parse-cost.ts'
@@ -97,13 +98,17 @@ export function* makingResult(response: EgressResponse, structured: boolean): Ge
   )
 }
 
-/** The text that is the whole result of a response: of 2xx without anything to add. undefined: `makingResult` reads it. */
-export function plainText({ status, headers, body }: EgressResponse): Uint8Array | undefined {
-  if (status < 200 || status >= 300 || body.byteLength === 0 || body.byteLength > MAX_TEXT_BYTES)
-    return undefined
+/**
+ * The text that is the whole result of a response: of 2xx without anything to add. undefined: `makingResult` reads it.
+ * @param long also of a long body, because nothing reads it before it is sent
+ */
+export function plainText({ status, headers, body }: EgressResponse, long: boolean): Uint8Array | undefined {
+  if (status < 200 || status >= 300 || body.byteLength === 0) return undefined
+  if (!long && body.byteLength > MAX_TEXT_BYTES) return undefined
   const type = headers.get('content-type')
   if (type !== 'application/json' && !PLAIN_TYPE.test(type)) return undefined
-  return responseNotes(status, headers) === undefined ? body : undefined
+  if (responseNotes(status, headers) !== undefined) return undefined
+  return long && !isPlainUtf8(body) ? undefined : body
 }
 
 /** Types of texts in UTF-8 alone; others go the longer way. */

@@ -134,10 +134,10 @@ class NodeStream implements ResponseStream {
     this.#onDrain = listener
   }
 
-  write(chunk: string | Uint8Array): boolean {
+  write(chunk: string | Uint8Array, isReused = false): boolean {
     const turn = this.#turn
     if (turn.closed || !this.#hasBody) return false
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    const bytes = typeof chunk === 'string' || isReused ? Buffer.from(chunk as Uint8Array) : chunk
     const fitting = bytes.length > this.#leftBytes ? bytes.subarray(0, this.#leftBytes) : bytes
     if (fitting.length === 0) return true
     const { maxBufferedBytes } = turn.context.limits

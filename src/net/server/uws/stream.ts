@@ -47,16 +47,16 @@ export class UwsStream implements ResponseStream {
     this.#onDrain = listener
   }
 
-  write(chunk: string | Uint8Array): boolean {
+  write(chunk: string | Uint8Array, isReused = false): boolean {
     const turn = this.#turn
     if (turn.closed || this.#ending) return false
     if (chunk.length === 0) return !this.#blocked
-    if (!this.#blocked) turn.write(native => this.#offer(native, chunk))
+    if (!this.#blocked) turn.write(native => this.#offer(native, chunk, isReused))
     else {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
       const held = this.bufferedBytes + (this.#queue.length + 1) * PIECE_COST_BYTES
       if (held + bytes.length > turn.context.limits.maxBufferedBytes) turn.cut('slow_reader')
-      else this.#keep(bytes)
+      else this.#keep(isReused ? Buffer.from(bytes) : bytes)
     }
     return !this.#blocked
   }
@@ -75,7 +75,7 @@ export class UwsStream implements ResponseStream {
   }
 
   /** Hands a chunk to uWS until it refuses; the rest is kept. */
-  #offer(native: NativeResponse, chunk: string | Uint8Array): void {
+  #offer(native: NativeResponse, chunk: string | Uint8Array, isReused = false): void {
     if (typeof chunk === 'string') {
       if (chunk.length <= SHORT_STRING && this.#total < 0) {
         if (!native.write(chunk)) this.#block(native, Buffer.byteLength(chunk))
@@ -89,7 +89,9 @@ export class UwsStream implements ResponseStream {
       const piece = chunk.subarray(at, at + pieceBytes)
       at += this.#total < 0 ? this.#offerChunked(native, piece) : this.#offerSized(native, piece)
     }
-    if (this.#blocked && at < chunk.length) this.#keep(chunk.subarray(at))
+    if (!this.#blocked || at >= chunk.length) return
+    const rest = chunk.subarray(at)
+    this.#keep(isReused ? Buffer.from(rest) : rest)
   }
 
   /** A chunked piece is always taken whole; what the system refuses of it stays in uWS. */
