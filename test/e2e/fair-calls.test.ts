@@ -129,14 +129,15 @@ it('a tenant that asks a slow backend for more than it can do leaves the others 
   // a second for a call, of which 128 of one tenant run at once
   const slow = await listen(response => setTimeout(() => response.end('ok'), 1_000))
   const [ofAcme, ofBeta] = [await publish('acme', 'slow', slow), await publish('beta', 'slow', slow)]
-  const [flood, others] = [emptySeen(), emptySeen()]
+  const quick = await publish('beta', 'quick', await listen(response => response.end('ok')))
+  const [flood, others, control] = [emptySeen(), emptySeen(), emptySeen()]
   const flooding = callAt(300, 7_000, ofAcme, flood)
   await sleep(2_000)
-  await callAt(5, 4_000, ofBeta, others)
+  await Promise.all([callAt(5, 4_000, ofBeta, others), callAt(5, 4_000, quick, control)])
   await flooding
   expect([...others.statuses.keys()]).toEqual([200])
-  // a second of it is the backend's; a busy machine delays single calls, a queue that is not fair all of them
-  expect(others.ms.sort((a, b) => a - b)[Math.floor(others.ms.length / 2)]).toBeLessThan(2_000)
+  // a call to an idle backend at the same time is delayed by the machine alone, and not by the queue
+  expect(Math.max(...others.ms)).toBeLessThan(2_000 + Math.max(...control.ms))
   // what the backend can do is done
   expect(flood.statuses.get(200)).toBeGreaterThan(500)
   for (const { error, retryAfter } of flood.refused) {

@@ -10,6 +10,17 @@ const MAX_BUFFERED = 256 << 10
 /** Head and chunk framing, which node counts along. */
 const SLACK = 16 << 10
 
+/** A client that begins to read after a while, and has read up to this end. */
+async function readLate(port: number, end: string): Promise<RawClient> {
+  const client = new RawClient(port)
+  client.socket.pause()
+  client.send(head('GET / HTTP/1.1'))
+  await pause(200)
+  client.socket.resume()
+  await client.until(end, 10_000)
+  return client
+}
+
 onEachListenerAndLot('streams', kind => {
   it('sends pieces as they are written and ends the body', async () => {
     let stream: ResponseStream | undefined
@@ -175,12 +186,7 @@ onEachListenerAndLot('streams', kind => {
       while (goOn) goOn = stream.write(Buffer.alloc(32 << 10, 'a'))
       stream.end('the very end')
     })
-    const client = new RawClient(port)
-    client.socket.pause()
-    client.send(head('GET / HTTP/1.1'))
-    await pause(200)
-    client.socket.resume()
-    await client.until('the very end\r\n0\r\n\r\n', 10_000)
+    const client = await readLate(port, 'the very end\r\n0\r\n\r\n')
     client.send(head('GET / HTTP/1.1'))
     await pause(20)
     expect(client.closed).toBe(false)
@@ -196,12 +202,7 @@ onEachListenerAndLot('streams', kind => {
       while (goOn) goOn = stream.write(Buffer.alloc(8 << 10, 'a'))
       stream.write('LAST')
     })
-    const client = new RawClient(port)
-    client.socket.pause()
-    client.send(head('GET / HTTP/1.1'))
-    await pause(200)
-    client.socket.resume()
-    await client.until('LAST', 10_000)
+    const client = await readLate(port, 'LAST')
     await waitFor(() => drained === 1)
     expect(stream!.bufferedBytes).toBeLessThanOrEqual(32 << 10)
     expect(stream!.write('more')).toBe(true)
@@ -224,12 +225,7 @@ onEachListenerAndLot('streams', kind => {
       writeAll()
       buffer.fill(33)
     })
-    const client = new RawClient(port)
-    client.socket.pause()
-    client.send(head('GET / HTTP/1.1'))
-    await pause(200)
-    client.socket.resume()
-    await client.until('the very end\r\n0\r\n\r\n', 10_000)
+    const client = await readLate(port, 'the very end\r\n0\r\n\r\n')
     expect(client.text.includes('!')).toBe(false)
     const letters = client.text.split('\r\n\r\n')[1]!.replace(/\r\n[0-9a-f]+\r\n|^[0-9a-f]+\r\n/g, '')
     const counted = letters.match(/(.)\1+/g)!.map(run => run.length)
