@@ -45,7 +45,7 @@ import {
   untilSecond,
 } from './window-ring'
 import { base, scratch } from './window-table'
-import { depart } from './window-thread'
+import { addInFlight } from './window-thread'
 
 /** Advances clock and rings of a consumer to now. The clock never goes back, even if the caller's does. */
 export function tick(slot: usize, nowMs: i64): void {
@@ -255,7 +255,7 @@ export function decide(
     store<u32>(scratch, consumer.tokens, OUT_TOKENS)
   }
 
-  depart(slot)
+  addInFlight(slot)
   consumer.dayCount = ofDay + 1
   consumer.monthCount = ofMonth + 1
   tightKind = NO_KIND

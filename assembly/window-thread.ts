@@ -47,26 +47,26 @@ export function quotaDetach(thread: u32): void {
     const count = load<u16>(at)
     if (count == 0) continue
     store<u16>(at, 0)
-    land(slotAt(base + HEAD_CONSUMERS, number), count)
+    subtractInFlight(slotAt(base + HEAD_CONSUMERS, number), count)
   }
 }
 
 /** Counts a granted call as in flight. */
 // @ts-ignore: decorator
 @inline
-export function depart(slot: usize): void {
+export function addInFlight(slot: usize): void {
   atomic.add<u32>(inFlightOf(slot), 1)
-  note(slot, 1)
+  countOwn(slot, 1)
 }
 
 /** Ends a granted call, which no longer counts as in flight; `slot` is its OUT_SLOT. A slot with a call in flight is never evicted. */
 export function quotaRelease(slot: usize): void {
-  if (land(slot, 1)) note(slot, -1)
+  if (subtractInFlight(slot, 1)) countOwn(slot, -1)
 }
 
 // @ts-ignore: decorator
 @inline
-function note(slot: usize, calls: i32): void {
+function countOwn(slot: usize, calls: i32): void {
   if (flights == 0) return
   // two bytes for each 256 of a slot
   const at = flights + ((slot - firstSlot) >> 7)
@@ -74,7 +74,7 @@ function note(slot: usize, calls: i32): void {
 }
 
 /** @returns false when none was in flight */
-function land(slot: usize, calls: u32): bool {
+function subtractInFlight(slot: usize, calls: u32): bool {
   let inFlight = atomic.load<u32>(inFlightOf(slot))
   while ((inFlight & IN_FLIGHT_MASK) != 0) {
     const seen = atomic.cmpxchg<u32>(inFlightOf(slot), inFlight, inFlight - min(calls, inFlight & IN_FLIGHT_MASK))

@@ -30,10 +30,10 @@ interface Shared {
 /** Calls the backend, to be cancelled by the given cancellation and not by the exchange's own. */
 type CallBackend = (exchange: Exchange, cancellation: Cancellation) => MaybePending<Outcome>
 
-/** How long results of the tool are cached; 0: not at all. */
+/** How long results of the tool are cached; 0: not at all, as what a backend responds to one caller's token is not for another caller. */
 export function cachedMs({ cache, annotations, authentication }: Tool): number {
-  // what a backend responds to one caller's token is not for another caller
-  return annotations.readOnlyHint && !isPerCaller(authentication) ? Math.max(0, cache?.ttlMs ?? 0) : 0
+  const ttlMs = cache?.ttlMs ?? 0
+  return ttlMs > 0 && annotations.readOnlyHint && !isPerCaller(authentication) ? ttlMs : 0
 }
 
 const MAX_ENTRIES = 10_000

@@ -56,7 +56,7 @@ export class UwsStream implements ResponseStream {
       const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
       const held = this.bufferedBytes + (this.#queue.length + 1) * PIECE_COST_BYTES
       if (held + bytes.length > turn.context.limits.maxBufferedBytes) turn.cut('slow_reader')
-      else this.#keep(isReused ? Buffer.from(bytes) : bytes)
+      else this.#keep(bytes, isReused)
     }
     return !this.#blocked
   }
@@ -69,8 +69,8 @@ export class UwsStream implements ResponseStream {
     if (!this.#blocked) this.#finish()
   }
 
-  #keep(bytes: Uint8Array): void {
-    this.#queue.push(bytes)
+  #keep(bytes: Uint8Array, isReused = false): void {
+    this.#queue.push(isReused ? Buffer.from(bytes) : bytes)
     this.#queuedBytes += bytes.length
   }
 
@@ -89,9 +89,7 @@ export class UwsStream implements ResponseStream {
       const piece = chunk.subarray(at, at + pieceBytes)
       at += this.#total < 0 ? this.#offerChunked(native, piece) : this.#offerSized(native, piece)
     }
-    if (!this.#blocked || at >= chunk.length) return
-    const rest = chunk.subarray(at)
-    this.#keep(isReused ? Buffer.from(rest) : rest)
+    if (this.#blocked && at < chunk.length) this.#keep(chunk.subarray(at), isReused)
   }
 
   /** A chunked piece is always taken whole; what the system refuses of it stays in uWS. */
