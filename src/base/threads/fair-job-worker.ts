@@ -84,14 +84,15 @@ export class FairJobWorker {
       },
     }
     let worker = this.#workerOf(owner)
-    let startedAt = 0
+    let startedAt: number | undefined
     const handleTurn = (): JobWorker | undefined => {
       // jobs of the owner that ran meanwhile took long
       if (worker === this.#short && this.#workerOf(owner) === this.#long) {
         worker = this.#long
         return worker
       }
-      startedAt = performance.now()
+      // the start of a thread takes longer than most jobs, and is nobody's use
+      startedAt = worker.isStarted ? performance.now() : undefined
       return undefined
     }
     try {
@@ -99,7 +100,7 @@ export class FairJobWorker {
     } finally {
       const nowMs = performance.now()
       currentUse(owner, nowMs)
-      owner.usedMs += nowMs - startedAt
+      owner.usedMs += nowMs - (startedAt ?? nowMs)
     }
   }
 

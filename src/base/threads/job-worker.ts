@@ -77,6 +77,11 @@ export class JobWorker {
     this.#working = undefined
   }
 
+  /** Whether the next job runs in a thread that has started before. */
+  get isStarted(): boolean {
+    return this.#worker !== undefined
+  }
+
   /** Starts the worker before its first job. */
   prepare(): void {
     if (this.#worker !== undefined) return
