@@ -29,6 +29,9 @@ const PARTS: readonly Part[] = [
   { name: 'report', file: 'report/run.ts', args: [] },
 ]
 
+/** A part that is stopped keeps what it has measured; the next ones do not begin. */
+let stopped = false
+
 if (options.help) console.log(HELP)
 else process.exitCode = await main()
 
@@ -43,9 +46,6 @@ async function main(): Promise<number> {
   console.log(`\n${minutesSince(startedAt)}${failed.length === 0 ? '' : `; failed: ${failed.join(', ')}`}`)
   return failed.length === 0 ? 0 : 1
 }
-
-/** A part that is stopped keeps what it has measured; the next ones do not begin. */
-let stopped = false
 
 function run({ file, args }: Part): Promise<number> {
   const path = fileURLToPath(new URL(file, import.meta.url))

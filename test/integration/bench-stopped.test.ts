@@ -1,4 +1,7 @@
-/** `npm run bench:http` stopped in its part `ladder`, by a signal or a kill: the file holds what was measured, says so, and no process is left. */
+/**
+ * `npm run bench:http` stopped in its part `ladder`, by a signal or a kill: the file holds what was measured, says so, and no process is left.
+ * `npm run bench` stopped in its first part begins no other.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -67,3 +70,24 @@ it.each(['SIGTERM', 'SIGKILL'] as const)(
   },
   180_000,
 )
+
+it('begins no other part at SIGTERM', { timeout: 60_000 }, async () => {
+  const run = spawn(process.execPath, ['--import', 'tsx', 'bench/all.ts'], {
+    cwd: REPOSITORY,
+    env: { ...process.env, RUN_OF: folder },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let said = ''
+  run.stdout.setEncoding('utf8').on('data', text => {
+    said += text
+  })
+  const closed = once(run, 'close')
+  await expect.poll(() => said).toContain('1 of 3')
+  // the part is a process by then
+  await expect.poll(() => processes().length).toBeGreaterThan(1)
+  run.kill('SIGTERM')
+  expect((await closed)[0]).toBe(1)
+  expect(said).toMatch(/ min; failed: stages and kernel, in process\n$/)
+  expect(said).not.toContain('2 of 3')
+  await expect.poll(processes).toEqual([])
+})
