@@ -16,7 +16,9 @@ import type { Flood, FloodPorts } from './flood-child.ts'
 import { type Operation, prepareSubject, type Subject, writeToolSet } from './subject.ts'
 
 const SOAK = process.env.SOAK === '1'
-const SECONDS = SOAK ? 20 : 3
+const SECONDS = SOAK ? 10 : 3
+/** Pairs without and with the flood, in turns: what else the machine does changes both of a pair. Of each, the medians are compared. */
+const PAIRS = SOAK ? 5 : 1
 const OTHERS = 20
 const PER_SECOND_EACH = 5
 /** Until the flood holds what it gets. */
@@ -127,27 +129,39 @@ async function flood(row: Row, forMs: number): Promise<Record<string, number>> {
 const text = ({ p50Ms, p99Ms, successful, refused }: Measured): string =>
   `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${successful} served, ${refused} refused`
 
+/** @param values an odd number of them */
+const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[(values.length - 1) / 2]!
+
 describe.each(ROWS)('a tenant that floods backends: $kind', row => {
-  it('has none of the calls of 20 others refused', { timeout: 60_000 + SECONDS * 5_000 }, async () => {
+  it('has none of the calls of 20 others refused', {
+    timeout: 60_000 + PAIRS * SECONDS * 5_000,
+  }, async () => {
     await measureOthers(row.others, 1_000)
-    const alone = await measureOthers(row.others, SECONDS * 1_000)
-    const floodAlone = SOAK ? await flood(row, SECONDS * 1_000) : {}
-    const flooding = flood(row, LEAD_MS + SECONDS * 1_000)
-    await sleep(LEAD_MS)
-    const both = await measureOthers(row.others, SECONDS * 1_000)
-    const statuses = await flooding
-    table.push(
-      `${row.kind}: alone ${text(alone)}; with the flood ${text(both)}; flood ${JSON.stringify(statuses)}`,
-    )
-    expect(alone.refused).toBe(0)
-    expect(both.refused).toBe(0)
+    const floodAlone = SOAK ? await flood(row, 2 * SECONDS * 1_000) : {}
+    const p99s: { aloneMs: number; bothMs: number }[] = []
+    let served = 0
+    let capacity = 0
+    for (let pair = 0; pair < PAIRS; pair++) {
+      const alone = await measureOthers(row.others, SECONDS * 1_000)
+      const flooding = flood(row, LEAD_MS + SECONDS * 1_000)
+      await sleep(LEAD_MS)
+      const both = await measureOthers(row.others, SECONDS * 1_000)
+      const statuses = await flooding
+      table.push(
+        `${row.kind}: alone ${text(alone)}; with the flood ${text(both)}; flood ${JSON.stringify(statuses)}`,
+      )
+      expect(alone.refused).toBe(0)
+      expect(both.refused).toBe(0)
+      p99s.push({ aloneMs: alone.p99Ms, bothMs: both.p99Ms })
+      served += ((statuses[200] ?? 0) * SECONDS) / (SECONDS + LEAD_MS / 1_000) + both.successful
+      capacity += (floodAlone[200] ?? 0) / 2 + (row.others === 'well' ? alone.successful : 0)
+    }
     if (!SOAK) return
-    const done = ((statuses[200] ?? 0) * SECONDS) / (SECONDS + LEAD_MS / 1_000) + both.successful
-    const capacity = (floodAlone[200] ?? 0) + (row.others === 'well' ? alone.successful : 0)
-    table.push(
-      `  p99 × ${(both.p99Ms / alone.p99Ms).toFixed(2)}, goodput ${((100 * done) / capacity).toFixed(1)} %`,
-    )
-    expect.soft(both.p99Ms / alone.p99Ms).toBeLessThanOrEqual(2)
-    expect.soft(done / capacity).toBeGreaterThanOrEqual(0.95)
+    const ratio = median(p99s.map(({ bothMs }) => bothMs)) / median(p99s.map(({ aloneMs }) => aloneMs))
+    const goodput = served / capacity
+    table.push(`  medians: p99 × ${ratio.toFixed(2)}, goodput ${(100 * goodput).toFixed(1)} %`)
+    expect.soft(ratio).toBeLessThanOrEqual(2)
+    expect.soft(goodput).toBeGreaterThanOrEqual(0.95)
   })
 })
