@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { spread } from '../../bench/statistics.ts'
 import { atRate } from '../fixtures/open-loop.ts'
 import { signedToken } from '../fixtures/tokens.ts'
 import type { Flood, FloodPorts } from './flood-child.ts'
@@ -129,10 +130,6 @@ async function flood(row: Row, forMs: number): Promise<Record<string, number>> {
 const text = ({ p50Ms, p99Ms, successful, refused }: Measured): string =>
   `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms, ${successful} served, ${refused} refused`
 
-/** @param values an odd number of them */
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[(values.length - 1) / 2]!
-
 describe.each(ROWS)('a tenant that floods backends: $kind', row => {
   it('has none of the calls of 20 others refused', {
     timeout: 60_000 + PAIRS * SECONDS * 5_000,
@@ -158,7 +155,8 @@ describe.each(ROWS)('a tenant that floods backends: $kind', row => {
       capacity += (floodAlone[200] ?? 0) / 2 + (row.others === 'well' ? alone.successful : 0)
     }
     if (!SOAK) return
-    const ratio = median(p99s.map(({ bothMs }) => bothMs)) / median(p99s.map(({ aloneMs }) => aloneMs))
+    const ratio =
+      spread(p99s.map(({ bothMs }) => bothMs)).median / spread(p99s.map(({ aloneMs }) => aloneMs)).median
     const goodput = served / capacity
     table.push(`  medians: p99 × ${ratio.toFixed(2)}, goodput ${(100 * goodput).toFixed(1)} %`)
     expect.soft(ratio).toBeLessThanOrEqual(2)
