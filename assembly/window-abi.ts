@@ -116,6 +116,8 @@ export const READ_SEQUENCE: i32 = 56
 export const READ_PAIRS: i32 = 104
 /** u32: the reserved share of calls in flight. */
 export const READ_SHARE: i32 = 108
+/** u32: age in ms, rounded down, of the newest unit that the rolling second holds (`quotaExport`). */
+export const READ_SECOND_AGE: i32 = 112
 
 // ── Kinds, in the order of `LimitKind` ──────────────────────────────────────────────────────────────────────
 

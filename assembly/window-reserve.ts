@@ -10,13 +10,14 @@ import {
   HEAD_SEQUENCE,
   HEAD_TOOLS,
   READ_PAIRS,
+  READ_SECOND_AGE,
   READ_SEQUENCE,
   RING_STEPS,
   SCRATCH_HASH,
   SCRATCH_KEY,
   UNKNOWN,
 } from './window-abi'
-import { Consumer, Ring, Slot, lockOf, minuteCountsOf, minuteOf } from './window-slot'
+import { Consumer, Ring, Slot, lockOf, minuteCountsOf, minuteOf, secondCountsOf, secondOf } from './window-slot'
 import { busy, describe, open } from './window-account'
 import { setCalendar } from './window-calendar'
 import { settle, unreserved } from './window-decide'
@@ -149,8 +150,20 @@ export function writePairs(slot: usize, state: Ring, ring: usize, steps: i64): v
   store<u32>(scratch, pairs, READ_PAIRS)
 }
 
+/** Age in ms, rounded down, of the newest unit that the rolling second holds; 0 when it holds none. */
+function newestMs(slot: usize): u32 {
+  if (secondOf(slot).open != 0) return 0
+  const clock = changetype<Slot>(slot).clock
+  const step = secondStep(clock)
+  for (let i: i64 = RING_STEPS - 1; i >= 0; i--)
+    if (load<u8>(secondCountsOf(slot) + <usize>((step + i) % RING_STEPS)) != 0)
+      return <u32>agoMs(clock, step - RING_STEPS + i + 1)
+  return 0
+}
+
 /**
- * As `quotaRead`, for the journal: with the rank of the reading, and the rolling minute as pairs (`writePairs`).
+ * As `quotaRead`, for the journal: with the rank of the reading, the age of the newest unit of the rolling second, and the rolling minute as
+ * pairs (`writePairs`).
  * @param surrender not 0: unspent units are removed first
  */
 export function quotaExport(number: u32, monoMs: f64, unixMs: f64, surrender: i32): i32 {
@@ -163,6 +176,7 @@ export function quotaExport(number: u32, monoMs: f64, unixMs: f64, surrender: i3
   }
   describe(slot)
   rank()
+  store<u32>(scratch, newestMs(slot), READ_SECOND_AGE)
   writePairs(slot, minuteOf(slot), minuteCountsOf(slot), MINUTE_STEPS)
   unlock(lockOf(slot))
   return 1

@@ -47,7 +47,8 @@ function clear(state: Ring, ring: usize): void {
  * @param atMs monotonic time of the entry, above 0
  * @param pending units reserved and not spent when it was written
  * @param pairs -1: the entry adds to those before it, and `fresh` of the pending units were reserved with it. Otherwise it
- *   replaces them: this many pairs (age in ms, units) are at SCRATCH_KEY, and `fresh` units were held in the rolling second.
+ *   replaces them: this many pairs (age in ms, units) are at SCRATCH_KEY, and `fresh` units were held in the rolling second, the
+ *   newest of them for `newestMs`.
  * @returns number of the slot, -1 when the table is full
  */
 export function quotaRestore(
@@ -63,6 +64,7 @@ export function quotaRestore(
   pending: u32,
   pairs: i32,
   fresh: u32,
+  newestMs: u32,
 ): i32 {
   const table = base + HEAD_CONSUMERS
   const low = load<u64>(scratch, SCRATCH_HASH)
@@ -86,7 +88,10 @@ export function quotaRestore(
   if (minuteLimit != 0 && misfit(minuteState, minuteLimit))
     fit(minuteState, minuteCountsOf(slot), minuteStep(clock), minuteLimit)
   if (pairs >= 0) {
-    count(secondState, fresh)
+    if (secondState.quantum != 0) {
+      const newest = clockAt(max<i64>(at - newestMs, 1), phaseOf(clock))
+      addAt(secondState, secondCountsOf(slot), secondStep(clock), secondStep(newest), fresh)
+    }
     const first = scratch + SCRATCH_KEY
     for (let i = 0; i < pairs && minuteState.quantum != 0; i++) {
       const pair = first + (<usize>i << 3)

@@ -176,7 +176,7 @@ export const EMPTY_NAMES = /(^|[-./])(utils?|helpers?|managers?|misc|stuff)([-./
  * Lines of each folder. A folder may shrink by itself; a higher number is an edit of this table, with its reason in the message of the commit.
  */
 export const FOLDER_LINES: { readonly [folder: string]: number } = {
-  assembly: 2578,
+  assembly: 2599,
   bench: 12396,
   'console/src': 10081,
   'src/app': 12329,
@@ -185,7 +185,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/catalog': 11820,
   'src/console': 2009,
   'src/control-plane': 17398,
-  'src/data-plane': 32588,
+  'src/data-plane': 32606,
   'src/example': 1447,
   'src/identity': 1949,
   'src/link': 1097,

@@ -8,9 +8,11 @@ import { type Deployment, deploy, read, rpc } from '../fixtures/deployment.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'mcp-definitions-'))
 const toolsets = join(folder, 'toolsets')
+const plans = join(folder, 'plans.json')
 const VERSION = { 'mcp-protocol-version': '2025-11-25' }
 const env = {
   TOOLSETS: toolsets,
+  PLANS: plans,
   DATA_DIR: join(folder, 'data'),
   SSE_LIMITER_ENABLED: 'false',
 }
@@ -60,6 +62,9 @@ async function start(): Promise<void> {
 beforeAll(async () => {
   server = await startChangingServer(erase, look)
   mkdirSync(toolsets, { recursive: true })
+  // calls of several tests fall into one second
+  const consumers = { 'demo-agent': 'enterprise', 'demo-admin': 'enterprise' }
+  writeFileSync(plans, JSON.stringify({ consumers }))
   declare('watched')
   declare('trusted', { trusted: true })
   await start()

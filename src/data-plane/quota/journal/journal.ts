@@ -12,6 +12,7 @@ import {
   READ_PAIRS,
   READ_RESERVED,
   READ_SECOND,
+  READ_SECOND_AGE,
   READ_SECOND_QUANTUM,
   READ_SEQUENCE,
 } from '../memory/abi.ts'
@@ -83,7 +84,7 @@ export class Journal {
    * @throws Error of the file system; the units may not be spent then
    */
   handleReservation(name: string, fresh: number, secondLimit: number, minuteLimit: number): void {
-    this.#writer.append(this.#describeFailure(name, secondLimit, minuteLimit, fresh, undefined))
+    this.#writer.append(this.#describe(name, secondLimit, minuteLimit, fresh, 0, undefined))
     if (this.#writer.bytes > this.#fullBytes && this.#next === undefined) this.#rotate()
   }
 
@@ -111,7 +112,14 @@ export class Journal {
     const seconds = out[READ_SECOND_QUANTUM / 4]! * QUANTA
     const minutes = out[READ_MINUTE_QUANTUM / 4]! * QUANTA
     this.#writer.append(
-      this.#describeFailure(names.read(slot) ?? '', seconds, minutes, out[READ_SECOND / 4]!, past),
+      this.#describe(
+        names.read(slot) ?? '',
+        seconds,
+        minutes,
+        out[READ_SECOND / 4]!,
+        out[READ_SECOND_AGE / 4]!,
+        past,
+      ),
     )
     return 1
   }
@@ -156,11 +164,12 @@ export class Journal {
     return open > 0 || unlimited
   }
 
-  #describeFailure(
+  #describe(
     name: string,
     secondLimit: number,
     minuteLimit: number,
     fresh: number,
+    newestMs: number,
     past: Note['past'],
   ): Note {
     const { out, hashWords } = this.#quota.table
@@ -180,6 +189,7 @@ export class Journal {
       minuteLimit,
       pending,
       fresh,
+      newestMs,
       past,
       generation: this.generations?.get(name) ?? 0,
     }

@@ -11,6 +11,8 @@ const FIXED_BYTES = 76
 /** Longest name, and the maximum number of pairs that the kernel returns. */
 const MAX_NAME = 255
 const MAX_PAIRS = 81
+/** A byte of them is more than the rolling second. */
+const NEWEST_STEP_MS = 5
 export const MAX_NOTE_BYTES = FRAME_BYTES + FIXED_BYTES + MAX_NAME + MAX_PAIRS * 8
 
 export interface Note {
@@ -37,6 +39,8 @@ export interface Note {
   readonly pending: number
   /** Without `past`: units reserved with this note. With it: units held in the rolling second. */
   readonly fresh: number
+  /** With `past`: age of the newest unit held in the rolling second, in ms, rounded down to a multiple of NEWEST_STEP_MS. */
+  readonly newestMs: number
   /** (age in ms, units) of the rolling minute. Present: the note replaces those before it. */
   readonly past: readonly (readonly [number, number])[] | undefined
   /** Resets of the consumer, where counts are shared with other instances. */
@@ -63,7 +67,7 @@ export function encodeNote(note: Note, buffer: Buffer): number {
   buffer.writeUInt8(note.past?.length ?? 0, at + 69)
   const name = buffer.write(note.name, at + FIXED_BYTES, MAX_NAME, 'utf8')
   buffer.writeUInt8(name, at + 70)
-  buffer.writeUInt8(0, at + 71)
+  buffer.writeUInt8(Math.floor(note.newestMs / NEWEST_STEP_MS), at + 71)
   buffer.writeUInt32LE(note.generation, at + 72)
   let end = at + FIXED_BYTES + name
   for (const [ageMs, units] of note.past ?? []) {
@@ -115,6 +119,7 @@ function noteOf(body: Buffer, name: number, pairs: number): Note {
     minuteLimit: word(56),
     pending: word(60),
     fresh: word(64),
+    newestMs: body.readUInt8(71) * NEWEST_STEP_MS,
     generation: word(72),
     past:
       body.readUInt8(68) === 0

@@ -90,5 +90,6 @@ function apply({ table }: TableQuota, note: Note, atMs: number): number {
     note.pending,
     past?.length ?? -1,
     note.fresh,
+    note.newestMs,
   )
 }

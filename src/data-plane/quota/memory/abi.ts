@@ -57,6 +57,7 @@ export const READ_MINUTE_QUANTUM = 52
 export const READ_SEQUENCE = 56
 export const READ_PAIRS = 104
 export const READ_SHARE = 108
+export const READ_SECOND_AGE = 112
 
 export const KIND_SECOND = 0
 export const KIND_MINUTE = 1

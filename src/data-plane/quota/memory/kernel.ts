@@ -60,6 +60,7 @@ export interface QuotaKernel {
     pending: number,
     pairs: number,
     fresh: number,
+    newestMs: number,
   ): number
   quotaRestored(monoMs: number): void
   quotaAssume(

@@ -80,6 +80,26 @@ describe('after an orderly end', () => {
     await second.close()
   })
 
+  test('a unit leaves the rolling second when it would have left it without the restarts', async () => {
+    const { wall, open } = machine()
+    const dir = newDirectory()
+    const limits = { perSecond: 5 }
+    const begunMs = wall.ms
+    async function takeAfter(ms: number, calls: number): Promise<number> {
+      wall.ms = begunMs + ms
+      const quota = open(dir)
+      const granted = takeMany(quota, 'a', limits, wall.ms, calls)
+      await quota.close()
+      return granted
+    }
+    expect(await takeAfter(0, 4)).toBe(4)
+    expect(await takeAfter(400, 1)).toBe(1)
+    expect(await takeAfter(900, 5)).toBe(0)
+    // together with the newest, which was taken at 400
+    expect(await takeAfter(1_390, 5)).toBe(0)
+    expect(await takeAfter(1_450, 9)).toBe(5)
+  })
+
   test('a plan that changed in between applies to what was counted', async () => {
     const { wall, open } = machine()
     const dir = newDirectory()
