@@ -75,33 +75,26 @@ export class FairJobWorker {
     return currentUse(owner, performance.now()) > LONG_MS ? this.#long : this.#short
   }
 
-  async #takeTurn<Message, Result>(owner: Owner, job: WorkerJob<Message, Result>): Promise<Result> {
+  #takeTurn<Message, Result>(owner: Owner, job: WorkerJob<Message, Result>): Promise<Result> {
     const watched: WorkerJob<Message, Result> = {
       ...job,
       fail: reason => {
         owner.pausedUntilMs = performance.now() + this.#limits.pauseMs
         return job.fail(reason)
       },
+      charge(usedMs) {
+        currentUse(owner, performance.now())
+        owner.usedMs += usedMs
+      },
     }
     let worker = this.#workerOf(owner)
-    let startedAt: number | undefined
     const handleTurn = (): JobWorker | undefined => {
       // jobs of the owner that ran meanwhile took long
-      if (worker === this.#short && this.#workerOf(owner) === this.#long) {
-        worker = this.#long
-        return worker
-      }
-      // the start of a thread takes longer than most jobs, and is nobody's use
-      startedAt = worker.isStarted ? performance.now() : undefined
-      return undefined
+      if (worker !== this.#short || this.#workerOf(owner) !== this.#long) return undefined
+      worker = this.#long
+      return worker
     }
-    try {
-      return await worker.run(watched, owner.name, handleTurn)
-    } finally {
-      const nowMs = performance.now()
-      currentUse(owner, nowMs)
-      owner.usedMs += nowMs - (startedAt ?? nowMs)
-    }
+    return worker.run(watched, owner.name, handleTurn)
   }
 
   async close(): Promise<void> {

@@ -14,6 +14,8 @@ export interface WorkerJob<Message, Result> {
   receive(message: Message, running: RunningJob): Result | undefined
   /** The result of a job whose worker is ended: it threw, exited (`exit`) or took too long (`timeout`). */
   fail(reason: Error | 'exit' | 'timeout'): Result
+  /** Called before the result is returned, with the time that the job used of the thread; 0 for the job that started it. */
+  charge?(usedMs: number): void
 }
 
 export interface RunningJob {
@@ -42,6 +44,8 @@ export class JobWorker {
   #working: Promise<void> | undefined
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
+  /** Processor time of the thread at the end of the last job. */
+  #processorMs: number | undefined
 
   /** @param idleMs after which an idle worker ends */
   constructor(file: URL, resourceLimits: ResourceLimits, idleMs: number) {
@@ -75,11 +79,6 @@ export class JobWorker {
     for (let turn = this.#queue.take(all); turn !== undefined; turn = this.#queue.take(all))
       await turn.begin()
     this.#working = undefined
-  }
-
-  /** Whether the next job runs in a thread that has started before. */
-  get isStarted(): boolean {
-    return this.#worker !== undefined
   }
 
   /** Starts the worker before its first job. */
@@ -116,11 +115,29 @@ export class JobWorker {
 
   async #run<Message, Result>(job: WorkerJob<Message, Result>): Promise<Result> {
     clearTimeout(this.#idle)
-    this.#worker ??= this.#start()
-    const { result, broken } = await runIn(this.#worker, job)
+    const isStarted = this.#worker !== undefined
+    const worker = this.#worker ?? this.#start()
+    this.#worker = worker
+    const startedAt = performance.now()
+    const { result, broken } = await runIn(worker, job)
+    const tookMs = performance.now() - startedAt
     if (broken) await this.#end()
     else this.#endWhenIdle()
+    if (job.charge !== undefined) {
+      const usedMs = await this.#usedMs(worker, tookMs)
+      // the start of a thread takes longer than most jobs, and is nobody's use
+      job.charge(isStarted ? usedMs : 0)
+    }
     return result
+  }
+
+  /** @returns processor time of the job that has ended: what it waited for a processor is the use of others. `tookMs` where Node does not know it */
+  async #usedMs(worker: MeteredWorker, tookMs: number): Promise<number> {
+    const before = this.#processorMs
+    this.#processorMs = await processorMs(worker)
+    return before === undefined || this.#processorMs === undefined
+      ? tookMs
+      : Math.min(tookMs, this.#processorMs - before)
   }
 
   #endWhenIdle(): void {
@@ -129,6 +146,22 @@ export class JobWorker {
 }
 
 const all = (): boolean => true
+
+/** `cpuUsage`: in microseconds; Node 20 does not have it. */
+type MeteredWorker = Worker & { cpuUsage?(): Promise<NodeJS.CpuUsage> }
+
+/** @returns processor time of a thread, in ms; undefined when it has ended, or where Node does not know it. Never rejects */
+function processorMs(worker: MeteredWorker): Promise<number | undefined> {
+  return new Promise(resolve => {
+    if (worker.cpuUsage === undefined) return resolve(undefined)
+    const stop = (): void => resolve(undefined)
+    worker.once('exit', stop)
+    worker
+      .cpuUsage()
+      .then(({ user, system }) => resolve((user + system) / 1000), stop)
+      .finally(() => worker.off('exit', stop))
+  })
+}
 
 /** `broken`: the worker must not be used again. */
 function runIn<Message, Result>(

@@ -3,20 +3,28 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FairJobWorker } from '../../../../src/base/threads/fair-job-worker.ts'
 import type { WorkerJob } from '../../../../src/base/threads/job-worker.ts'
 
-/** Responds with its thread after the time that a job is to take. */
+/** Responds with its thread after the time that a job is to work, or, below 0, to wait. */
 const PROGRAM = `
 import { parentPort, threadId } from 'node:worker_threads'
 const pause = ms => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+function usedMs() {
+  const { user, system } = process.threadCpuUsage?.() ?? { user: performance.now() * 1_000, system: 0 }
+  return (user + system) / 1_000
+}
 pause(300)
 parentPort.on('message', ms => {
-  pause(ms)
+  if (ms < 0) pause(-ms)
+  for (const began = usedMs(); usedMs() - began < ms; );
   parentPort.postMessage(threadId)
 })
 `
+/** Node 20 knows only how long a job took. */
+const KNOWS_PROCESSOR_TIME = 'cpuUsage' in Worker.prototype
 /** More than an owner of short jobs may use. */
 const LONG_MS = 200
 
@@ -55,4 +63,15 @@ describe('the threads that owners share', () => {
     expect(long).not.toBe(short)
     expect(await Promise.all([run('globex', LONG_MS), run('acme', 0)])).toEqual([long, short])
   })
+
+  it.runIf(KNOWS_PROCESSOR_TIME)(
+    'do not charge an owner with what its jobs waited for a processor',
+    async () => {
+      const short = await run('initech', 0)
+      expect(await run('initech', -LONG_MS)).toBe(short)
+      expect(await run('initech', -LONG_MS)).toBe(short)
+      expect(await run('initech', LONG_MS)).toBe(short)
+      expect(await run('initech', 0)).not.toBe(short)
+    },
+  )
 })
