@@ -46,8 +46,9 @@ const CLOSING = ['test/integration/**/*.test.ts', 'test/contract/**/*.test.ts']
 /** Their children do the work, the worker waits: one runs many files. */
 const SERVICES = ['test/services/**/*.test.ts', 'test/faults/**/*.test.ts', 'test/chaos/**/*.test.ts']
 
-/** What these check depends on how soon their process goes on, so each has a process for itself. */
+/** What these check depends on how soon their process goes on, or on its memory, so each has a process for itself. */
 const TIMED = [
+  'test/contract/listener/connections.test.ts',
   'test/contract/quota/**/*.test.ts',
   'test/services/quota-redis-contract.test.ts',
   'test/contract/control/publish.test.ts',
