@@ -7,8 +7,10 @@ import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { ConsoleFiles } from '../../../src/console/files.ts'
 
-// the real functions, counted
-vi.mock('node:zlib', { spy: true })
+vi.mock('node:zlib', async importOriginal => {
+  const real = await importOriginal<typeof import('node:zlib')>()
+  return { ...real, gzipSync: vi.fn(real.gzipSync) }
+})
 
 const folder = mkdtempSync(join(tmpdir(), 'console-files-'))
 let files: ConsoleFiles
