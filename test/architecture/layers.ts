@@ -180,7 +180,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   bench: 12396,
   'console/src': 10081,
   'src/app': 12329,
-  'src/base': 4628,
+  'src/base': 4626,
   'src/bridge': 615,
   'src/catalog': 11820,
   'src/console': 2009,

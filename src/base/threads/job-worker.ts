@@ -1,4 +1,5 @@
 /** Runs jobs in a worker thread, one at a time in turns of their owners, with limits on time and memory, and ends the thread when it is idle. */
+import { readdirSync, readFileSync } from 'node:fs'
 import type { ResourceLimits, Transferable, Worker } from 'node:worker_threads'
 import type { Linked } from '../async/chain.ts'
 import { FairQueue } from '../async/fair-queue.ts'
@@ -14,7 +15,7 @@ export interface WorkerJob<Message, Result> {
   receive(message: Message, running: RunningJob): Result | undefined
   /** The result of a job whose worker is ended: it threw, exited (`exit`) or took too long (`timeout`). */
   fail(reason: Error | 'exit' | 'timeout'): Result
-  /** Called before the result is returned, with the time that the job used of the thread; 0 for the job that started it. */
+  /** Called before the result is returned, with the time that the job used of the thread; not for the job that started it. */
   charge?(usedMs: number): void
 }
 
@@ -44,8 +45,8 @@ export class JobWorker {
   #working: Promise<void> | undefined
   #worker: Worker | undefined
   #idle: NodeJS.Timeout | undefined
-  /** Processor time of the thread at the end of the last job. */
-  #processorMs: number | undefined
+  /** The system's number of the thread. */
+  #threadId: string | undefined
 
   /** @param idleMs after which an idle worker ends */
   constructor(file: URL, resourceLimits: ResourceLimits, idleMs: number) {
@@ -104,8 +105,12 @@ export class JobWorker {
   }
 
   #start(): Worker {
+    const before = new Set(threadIds())
     // the worker does not need the settings and secrets of the process
     const worker = startThread(this.#file, { resourceLimits: this.#resourceLimits, env: {} })
+    // a thread begins within the constructor; two are new when another thread has started one meanwhile
+    const started = threadIds().filter(id => !before.has(id))
+    this.#threadId = started.length === 1 ? started[0] : undefined
     // an error between two jobs has no other listener and would end the process; a worker that has ended gets no further job
     const drop = (): void => {
       if (this.#worker === worker) this.#worker = undefined
@@ -119,25 +124,25 @@ export class JobWorker {
     const worker = this.#worker ?? this.#start()
     this.#worker = worker
     const startedAt = performance.now()
+    const before = this.#processorMs()
     const { result, broken } = await runIn(worker, job)
-    const tookMs = performance.now() - startedAt
+    // what a job waited for a processor is the use of others
+    const usedMs = this.#processorMs() - before
+    // the start of a thread takes longer than most jobs, and is nobody's use
+    if (isStarted) job.charge?.(Number.isNaN(usedMs) ? performance.now() - startedAt : usedMs)
     if (broken) await this.#end()
     else this.#endWhenIdle()
-    if (job.charge !== undefined) {
-      const usedMs = await this.#usedMs(worker, tookMs)
-      // the start of a thread takes longer than most jobs, and is nobody's use
-      job.charge(isStarted ? usedMs : 0)
-    }
     return result
   }
 
-  /** @returns processor time of the job that has ended: what it waited for a processor is the use of others. `tookMs` where Node does not know it */
-  async #usedMs(worker: MeteredWorker, tookMs: number): Promise<number> {
-    const before = this.#processorMs
-    this.#processorMs = await processorMs(worker)
-    return before === undefined || this.#processorMs === undefined
-      ? tookMs
-      : Math.min(tookMs, this.#processorMs - before)
+  /** @returns what the thread has used so far; NaN when it has ended, or where the system does not know it */
+  #processorMs(): number {
+    try {
+      const ns = readFileSync(`/proc/self/task/${this.#threadId}/schedstat`, 'latin1').split(' ', 1)[0]
+      return Number(ns) / 1e6
+    } catch {
+      return Number.NaN
+    }
   }
 
   #endWhenIdle(): void {
@@ -147,20 +152,13 @@ export class JobWorker {
 
 const all = (): boolean => true
 
-/** `cpuUsage`: in microseconds; Node 20 does not have it. */
-type MeteredWorker = Worker & { cpuUsage?(): Promise<NodeJS.CpuUsage> }
-
-/** @returns processor time of a thread, in ms; undefined when it has ended, or where Node does not know it. Never rejects */
-function processorMs(worker: MeteredWorker): Promise<number | undefined> {
-  return new Promise(resolve => {
-    if (worker.cpuUsage === undefined) return resolve(undefined)
-    const stop = (): void => resolve(undefined)
-    worker.once('exit', stop)
-    worker
-      .cpuUsage()
-      .then(({ user, system }) => resolve((user + system) / 1000), stop)
-      .finally(() => worker.off('exit', stop))
-  })
+/** @returns of this process, on Linux; none on other systems */
+function threadIds(): string[] {
+  try {
+    return readdirSync('/proc/self/task')
+  } catch {
+    return []
+  }
 }
 
 /** `broken`: the worker must not be used again. */

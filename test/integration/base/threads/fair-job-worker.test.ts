@@ -1,21 +1,20 @@
 /** Threads that owners share, with a thread that takes long to start. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FairJobWorker } from '../../../../src/base/threads/fair-job-worker.ts'
 import type { WorkerJob } from '../../../../src/base/threads/job-worker.ts'
 
 /** Responds with its thread after the time that a job is to work, or, below 0, to wait. */
 const PROGRAM = `
+import { existsSync, readFileSync } from 'node:fs'
 import { parentPort, threadId } from 'node:worker_threads'
+const OWN = '/proc/thread-self/schedstat'
+const isKnown = existsSync(OWN)
 const pause = ms => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
-function usedMs() {
-  const { user, system } = process.threadCpuUsage?.() ?? { user: performance.now() * 1_000, system: 0 }
-  return (user + system) / 1_000
-}
+const usedMs = () => isKnown ? readFileSync(OWN, 'latin1').split(' ')[0] / 1e6 : performance.now()
 pause(300)
 parentPort.on('message', ms => {
   if (ms < 0) pause(-ms)
@@ -23,8 +22,8 @@ parentPort.on('message', ms => {
   parentPort.postMessage(threadId)
 })
 `
-/** Node 20 knows only how long a job took. */
-const KNOWS_PROCESSOR_TIME = 'cpuUsage' in Worker.prototype
+/** Only Linux knows how long a thread has run. */
+const KNOWS_PROCESSOR_TIME = existsSync('/proc/self/schedstat')
 /** More than an owner of short jobs may use. */
 const LONG_MS = 200
 
