@@ -1,14 +1,12 @@
 /** Counts attempts by the network of a client and refuses further ones above a limit, with separate buckets for client registrations. */
-import { randomInt } from 'node:crypto'
 import { type Refusal, refuse } from '../../model/refusal.ts'
 import { networkOf, trustOf } from '../../net/server/client-address.ts'
 import type { HttpRequest } from '../../net/server/listener.ts'
 import type { Kernel } from '../kernel/kernel.ts'
 import type { Final } from '../pipeline/outcome.ts'
 import type { Call } from './call.ts'
-import { hashText } from './hash-text.ts'
 
-/** Buckets of the kernel; addresses whose hashes collide share one. The rest of its 4,096 counts registrations. */
+/** Buckets of the kernel, for as many networks with attempts. The rest of its 4,096 counts registrations. */
 export const ATTEMPT_BUCKETS = 3072
 const REGISTRATION_BUCKETS = 1024
 /** For the limit of client registrations, which leave something behind at the identity provider. */
@@ -17,7 +15,7 @@ const MINUTE_MS = 60_000
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 
 export interface AttemptLimitOptions {
-  readonly buckets: Pick<Kernel, 'setBucketRate' | 'takeTokens' | 'tokensLeft'>
+  readonly buckets: Pick<Kernel, 'setBucketRate' | 'fillBucket' | 'takeTokens' | 'tokensLeft'>
   /** Attempts of an IPv4 address or IPv6 /64 per minute, and as a burst; 0 turns the limit off. */
   readonly perMinute: number
   readonly clientAddress: (request: HttpRequest) => string
@@ -36,8 +34,8 @@ export class AttemptLimit {
   readonly #isTrusted: (address: string) => boolean
   readonly #first: number
   readonly #count: number
-  /** Unpredictable, so that no client can choose an address that shares a bucket with a victim. */
-  readonly #seed = randomInt(2 ** 32)
+  /** The bucket of each network, the one whose last attempt is the oldest first: another takes that bucket when all are taken. */
+  readonly #slots = new Map<string, number>()
   /** From this time on every bucket holds a token, Unix ms. Until a bucket is emptied, `check` costs one comparison. */
   #anyEmptyUntilMs = 0
   /** Requests refused since the start. */
@@ -70,8 +68,9 @@ export class AttemptLimit {
   count(call: Call): void {
     const { buckets, perMinute, nowMs } = this.#options
     if (perMinute === 0) return
-    const slot = this.#slotOf(call)
-    if (slot === undefined) return
+    const network = this.#networkOf(call)
+    if (network === undefined) return
+    const slot = this.#takeSlot(network)
     const now = nowMs()
     const waitMs = -buckets.takeTokens(slot, 1, now)
     if (waitMs > 0) this.#empty(now + waitMs)
@@ -85,7 +84,8 @@ export class AttemptLimit {
 
   #checkBucket(call: Call): Refusal | undefined {
     const { buckets, clientAddress, nowMs, onRefused } = this.#options
-    const slot = this.#slotOf(call)
+    const network = this.#networkOf(call)
+    const slot = network === undefined ? undefined : this.#slots.get(network)
     const now = nowMs()
     if (slot === undefined || buckets.tokensLeft(slot, now) > 0) return undefined
     this.refused++
@@ -99,10 +99,26 @@ export class AttemptLimit {
   }
 
   /** undefined for an address without limit, and for one that is unknown because the client has disconnected. */
-  #slotOf({ request }: Call): number | undefined {
+  #networkOf({ request }: Call): string | undefined {
     const address = this.#options.clientAddress(request)
-    if (address === '' || this.#isTrusted(address)) return undefined
-    return this.#first + (hashText(networkOf(address), this.#seed) % this.#count)
+    return address === '' || this.#isTrusted(address) ? undefined : networkOf(address)
+  }
+
+  #takeSlot(network: string): number {
+    const slots = this.#slots
+    const slot = slots.get(network) ?? this.#freeSlot()
+    slots.delete(network)
+    slots.set(network, slot)
+    return slot
+  }
+
+  #freeSlot(): number {
+    const { size } = this.#slots
+    if (size < this.#count) return this.#first + size
+    const [network, slot] = this.#slots.entries().next().value!
+    this.#slots.delete(network)
+    this.#options.buckets.fillBucket(slot)
+    return slot
   }
 }
 

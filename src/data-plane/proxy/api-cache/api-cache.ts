@@ -5,10 +5,10 @@ import type { CircuitOpen } from '../../../net/egress/circuit.ts'
 import type { EgressFailure, EgressHeaders, EgressStreamResponse } from '../../../net/egress/egress.ts'
 import type { UpstreamRequest } from '../../../net/egress/upstreams.ts'
 import { type ByteBudget, mayGrow } from '../../../net/held-bytes.ts'
-import { hashText } from '../../http/hash-text.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
 import type { CompiledApi } from '../../snapshot/snapshot.ts'
 import { hasTag, OF_THE_CALL, type Storable, storable, wishesOf } from './freshness.ts'
+import { hashText } from './hash-text.ts'
 import { type StoredResponse, StoredResponses } from './stored-responses.ts'
 
 type Outcome = EgressStreamResponse | EgressFailure | CircuitOpen

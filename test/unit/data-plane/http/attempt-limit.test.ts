@@ -115,29 +115,33 @@ describe('the limit', () => {
     expect(limit.check(from('192.0.2.1'))).toBeUndefined()
   })
 
-  it('spreads addresses over the buckets, differently in each process', () => {
-    const taken = () => {
-      const slots: number[] = []
-      const { count } = limiter({
-        buckets: {
-          setBucketRate: () => {},
-          tokensLeft: () => 1,
-          takeTokens: slot => {
-            slots.push(slot)
-            return 0
-          },
-        },
-      })
-      for (let n = 0; n < 4096; n++) count(`192.0.${n >> 8}.${n & 255}`, 1)
-      return slots
+  const nth = (n: number): string => `192.${n >> 16}.${(n >> 8) & 255}.${n & 255}`
+
+  it('of an address is used up by no other one, in none of 3,000', () => {
+    const { limit, from, count } = limiter({ perMinute: 2 })
+    for (let n = 0; n < ATTEMPT_BUCKETS; n += 2) count(nth(n), 2)
+    for (let n = 1; n < ATTEMPT_BUCKETS; n += 2) {
+      count(nth(n), 1)
+      expect(limit.check(from(nth(n)))).toBeUndefined()
     }
-    const [one, two] = [taken(), taken()]
-    expect(Math.max(...one)).toBeLessThan(ATTEMPT_BUCKETS)
-    // random hashing leaves 1/e of the buckets empty
-    expect(new Set(one).size).toBeGreaterThan(ATTEMPT_BUCKETS * 0.55)
-    expect(one).not.toEqual(two)
-    const shared = (slots: number[]) => slots.filter((slot, at) => slots.indexOf(slot) !== at)
-    expect(shared(one)).not.toEqual(shared(two))
+    for (let n = 0; n < ATTEMPT_BUCKETS; n += 2) expect(limit.check(from(nth(n)))).toBeDefined()
+  })
+
+  it('is kept for those with the latest attempts when more addresses have some, and is whole for each new one', () => {
+    const { limit, from, count } = limiter({ perMinute: 2 })
+    for (let n = 0; n < 3 * ATTEMPT_BUCKETS; n++) {
+      count(nth(n), 1)
+      expect(limit.check(from(nth(n)))).toBeUndefined()
+      count(nth(n), 1)
+      expect(limit.check(from(nth(n)))).toBeDefined()
+    }
+    const kept = (n: number) => limit.check(from(nth(n))) !== undefined
+    expect([0, 2 * ATTEMPT_BUCKETS - 1, 2 * ATTEMPT_BUCKETS, 3 * ATTEMPT_BUCKETS - 1].map(kept)).toEqual([
+      false,
+      false,
+      true,
+      true,
+    ])
   })
 })
 
