@@ -29,7 +29,7 @@ export const FOLDERS = {
     'quota-local': {
       mutate: ['src/data-plane/quota/*.ts', 'src/data-plane/quota/{memory,journal}/**/*.ts'],
       tests: [
-        'test/unit/data-plane/quota/**/{plans,local-quota,memory-quota}.test.ts',
+        'test/unit/data-plane/quota/**/{plans,local-quota,memory-quota,counter-key}.test.ts',
         'test/unit/data-plane/kernel/window-{lease,decide}.test.ts',
         'test/integration/data-plane/quota/journal-{files,restart}.test.ts',
         'test/contract/quota/local.test.ts',
