@@ -108,12 +108,16 @@ it('a tenant whose backends hang takes its share of the places, and the others a
   const ends = hangingUrls.map(url => callAt(60, 6_000, url, flood))
   await sleep(3_000)
   await callAt(20, 3_000, well, others)
+  expect(others.refused).toEqual([])
   expect([...others.statuses.keys()]).toEqual([200])
   expect(others.ms.length).toBeGreaterThan(40)
-  const metrics = await (await fetch(`${world.gateway.running.addresses.metrics_url}/metrics`)).text()
-  const inFlight = Number(/^platform_calls_in_flight (\d+)$/m.exec(metrics)?.[1])
-  expect(inFlight).toBeGreaterThan(MAX_IN_FLIGHT / 2)
-  expect(inFlight).toBeLessThan(MAX_IN_FLIGHT)
+  const inFlight = async () => {
+    const metrics = await (await fetch(`${world.gateway.running.addresses.metrics_url}/metrics`)).text()
+    return Number(/^platform_calls_in_flight (\d+)$/m.exec(metrics)?.[1])
+  }
+  expect(await inFlight()).toBeGreaterThan(MAX_IN_FLIGHT / 2)
+  // refused calls whose events wait for the disk are counted too
+  await expect.poll(inFlight).toBeLessThan(MAX_IN_FLIGHT)
   for (const response of hanging.splice(0)) response.end('late')
   await Promise.all(ends)
   expect(flood.refused.length).toBeGreaterThan(0)

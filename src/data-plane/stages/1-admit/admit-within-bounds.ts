@@ -20,6 +20,9 @@ const GUARANTEED_PART = 512
 /**
  * Three stages that share the places: `enter` counts up or refuses with `overloaded`, before anything is known of the caller; `share` refuses with
  * `share_exceeded`; `leave` (settle) counts down.
+ *
+ * @param maxInFlight places, and exchanges without one: those whose caller is not known yet, or is refused. The two are counted apart: refused calls of
+ *   one tenant that wait for the disk must not fill what `share` left to the others.
  */
 export function admitWithinBounds(maxInFlight: number): Admission {
   let inFlight = 0
@@ -39,7 +42,7 @@ export function admitWithinBounds(maxInFlight: number): Admission {
       run() {
         // counted before the check, so that `leave` may count down on every exit
         inFlight++
-        return inFlight > maxInFlight ? overloaded : undefined
+        return inFlight - places.held > maxInFlight ? overloaded : undefined
       },
     },
     share: {

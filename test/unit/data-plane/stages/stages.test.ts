@@ -53,6 +53,25 @@ describe('admit-within-bounds', () => {
     void leave.run(x)
     expect(enter.run(x)).toBeUndefined()
   })
+
+  it('counts exchanges that hold a place apart from those that do not: refused calls of a tenant take no place of the others', () => {
+    const { enter, share, leave, inFlight } = admitWithinBounds(600)
+    const run = (tenant: string) => {
+      const x = Object.assign(exchange(), { tenant })
+      return { x, refused: enter.run(x) ?? share.run(x) }
+    }
+    const flood = Array.from({ length: 1_000 }, () => run('acme'))
+    const placed = flood.filter(({ refused }) => refused === undefined)
+    expect(placed.length).toBeGreaterThan(400)
+    expect(flood.find(({ refused }) => refused !== undefined)?.refused).toMatchObject({
+      reason: 'share_exceeded',
+    })
+    // refused, and still in flight: their events wait for the disk
+    expect(inFlight()).toBe(1_000)
+    expect(run('beta').refused).toBeUndefined()
+    for (const { x } of flood) void leave.run(x)
+    expect(inFlight()).toBe(1)
+  })
 })
 
 describe('authenticate', () => {
