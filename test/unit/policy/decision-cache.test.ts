@@ -163,12 +163,26 @@ describe('the number of cached decisions', () => {
     },
   )
 
-  it.each(['tags', 'toolSet'])('is not found for a thing whose %s alone is read and has changed', name => {
-    const cache = new DecisionCache(readsOf([`resource.properties.${name}`]), 100)
-    const input = (resource: object) => inputOf({ resource })
-    const decision: Decision = { allow: true, reasons: [], revision: 'r' }
-    cache.cache(input({}), 'k', 0, decision)
-    expect(cache.find(input({}), 'k', 0)).toBe(decision)
-    expect(cache.find(input({ [name]: name === 'tags' ? ['b'] : 'b' }), 'k', 0)).toBeUndefined()
+  it.each(['tags', 'toolSet', 'source'])(
+    'is not found for a thing whose %s alone is read and has changed',
+    name => {
+      const cache = new DecisionCache(readsOf([`resource.properties.${name}`]), 100)
+      const input = (resource: object) => inputOf({ resource })
+      const decision: Decision = { allow: true, reasons: [], revision: 'r' }
+      cache.cache(input({}), 'k', 0, decision)
+      expect(cache.find(input({}), 'k', 0)).toBe(decision)
+      expect(cache.find(input({ [name]: name === 'tags' ? ['b'] : 'b' }), 'k', 0)).toBeUndefined()
+    },
+  )
+
+  it.each([
+    [undefined, { readOnlyHint: false }],
+    [{ readOnlyHint: false }, undefined],
+  ])('is not found for a thing with hints %j when it was cached with %j', (asked, cached) => {
+    const cache = new DecisionCache(readsOf(['resource.properties.annotations']), 100)
+    const input = (annotations: object | undefined) => inputOf({ resource: { annotations } as never })
+    cache.cache(input(cached), 'k', 0, YES)
+    expect(cache.find(input(cached), 'k', 0)).toBe(YES)
+    expect(cache.find(input(asked), 'k', 0)).toBeUndefined()
   })
 })

@@ -28,6 +28,12 @@ describe('a decision document', () => {
       reasons: [{ ...REASON, scopes: ['read'] }, REASON],
       revision: 'r',
     })
+    // all calls with the decision share them
+    expect(
+      Object.isFrozen(
+        decisionOf({ allow: false, reasons: [{ ...REASON, scopes: ['read'] }] }, 'r')?.reasons[0]?.scopes,
+      ),
+    ).toBe(true)
   })
 
   it('needs no reason to allow, and is given one to deny', () => {
