@@ -12,6 +12,7 @@ import type { EgressStreamResponse } from '../../net/egress/egress.ts'
 import { byteString } from '../../net/server/byte-string.ts'
 import type { Call } from '../http/call.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
+import { mapAddresses } from './returned-addresses.ts'
 
 /** What a gateway says of itself to upstreams. */
 export interface Forwarding {
@@ -111,9 +112,10 @@ export function forwardedHeaders(
  */
 export function returnedHeaders(
   { status, headers }: EgressStreamResponse,
-  { prefix, passthrough, notices, traffic }: CompiledApi,
+  api: CompiledApi,
   unsandboxed: ReadonlySet<string>,
 ): string[] {
+  const { prefix, passthrough, notices, traffic } = api
   const named = connectionNames(headers.get('connection'))
   const isOurs = (name: string) =>
     (name === 'deprecation' || name === 'sunset') && notices?.includes(name) === true
@@ -122,8 +124,7 @@ export function returnedHeaders(
     const name = returnedName(headers.raw[at]!)
     if (name === '' || named.has(name) || isOurs(name) || isRuled(traffic?.responseHeaders, name)) continue
     if (ALLOWABLE.includes(name) && !passthrough?.responseHeaders.some(allowed => allowed === name)) continue
-    const value = headers.raw[at + 1]!
-    kept.push(name, name === 'set-cookie' ? cookieWithin(prefix, value) : value)
+    kept.push(name, mapAddresses(name, headers.raw[at + 1]!, api))
   }
   if (traffic !== undefined)
     for (const [name, value] of Object.entries(traffic.responseHeaders.set)) {
@@ -153,12 +154,6 @@ function mayBeDocument(status: number, headers: readonly string[]): boolean {
 /** True for a header that the API removes or replaces. */
 function isRuled(rules: HeaderRules | undefined, name: string): boolean {
   return rules !== undefined && (rules.remove.includes(name) || Object.hasOwn(rules.set, name))
-}
-
-/** The cookie without its Domain, for the addresses of the API only (RFC 6265 §4.1.2). */
-function cookieWithin(prefix: string, cookie: string): string {
-  const [pair, ...attributes] = cookie.split(';').map(part => part.trim())
-  return [pair, ...attributes.filter(one => !/^(?:domain|path)\b/i.test(one)), `Path=${prefix}`].join('; ')
 }
 
 /** `Connection` may name further headers of this connection only. */
