@@ -3,7 +3,8 @@ import { shownAddress } from '../base/shown-address.ts'
 import type { Egress } from '../net/egress/egress.ts'
 
 export type FetchedJson =
-  | { readonly ok: true; readonly json: unknown }
+  /** `maxAgeSecs`: as `Cache-Control` says (RFC 9111 §5.2.2); undefined: it says nothing. */
+  | { readonly ok: true; readonly json: unknown; readonly maxAgeSecs?: number | undefined }
   /** `reason` is for logs; it holds no body. */
   | { readonly ok: false; readonly reason: string }
 
@@ -26,9 +27,16 @@ export function fetchJsonOver(egress: Egress, timeoutMs = 1_500): FetchJson {
     if (response.status !== 200)
       return { ok: false, reason: `${shownAddress(url)} responded with status ${response.status}` }
     try {
-      return { ok: true, json: JSON.parse(Buffer.from(response.body).toString('utf8')) }
+      const json: unknown = JSON.parse(Buffer.from(response.body).toString('utf8'))
+      return { ok: true, json, maxAgeSecs: maxAgeOf(response.headers.get('cache-control')) }
     } catch {
       return { ok: false, reason: `the response from ${shownAddress(url)} is not JSON` }
     }
   }
+}
+
+function maxAgeOf(cacheControl: string): number | undefined {
+  if (/\bno-(?:cache|store)\b/i.test(cacheControl)) return 0
+  const seconds = /\bmax-age="?(\d{1,10})/i.exec(cacheControl)?.[1]
+  return seconds === undefined ? undefined : Number(seconds)
 }

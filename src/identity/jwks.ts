@@ -86,8 +86,9 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
       const parts = takeApart(token)
       if ('kind' in parts) return parts
       const judged = judge(token, parts, nowMs)
-      if (judged !== undefined) return judged
-      return source.mayAsk ? askAndCheck(token, parts, nowMs) : keyNotFound()
+      if (judged !== undefined && !isBadSignature(judged)) return judged
+      // a provider may replace a key under the same `kid`
+      return source.mayAsk ? askAndCheck(token, parts, nowMs) : (judged ?? keyNotFound())
     },
     get ready() {
       return source.keys !== undefined
@@ -99,4 +100,8 @@ export function createTokenVerifier(options: TokenVerifierOptions): StartedToken
     clearCache: () => memory.clear(),
     close: () => source.close(),
   }
+}
+
+function isBadSignature(judged: Principal | Refusal): boolean {
+  return judged.kind === 'refusal' && judged.reason === 'token_signature'
 }

@@ -11,9 +11,9 @@ export interface KeySourceOptions {
   readonly jwksUri?: string
   readonly fetchJson: FetchJson
   readonly log: Log
-  /** 5 minutes: keys older than this are refreshed in the background; they serve meanwhile. */
+  /** 5 minutes: keys older than this, or than the provider's `Cache-Control` permits, are refreshed in the background; they serve meanwhile. */
   readonly refreshMs?: number
-  /** 30 s: no second fetch for an unknown `kid` within this time. */
+  /** 30 s: no second fetch for an unknown `kid`, or a signature that is not valid, within this time. */
   readonly cooldownMs?: number
   /** 250 ms, doubled up to 1 s: pause before another try after a failure, in the background. */
   readonly firstRetryMs?: number
@@ -26,10 +26,14 @@ export interface KeySourceOptions {
 /** Within 3 s of its return the provider is used again, time-out of an attempt included. */
 const MAX_RETRY_MS = 1_000
 const JITTER = 0.5
+/** Many providers forbid any caching of their keys. */
+const MIN_REFRESH_MS = 30_000
 
 export class KeySource {
   readonly #options: KeySourceOptions
-  readonly #refreshMs: number
+  readonly #maxRefreshMs: number
+  /** Until the next refresh. */
+  #refreshMs: number
   readonly #cooldownMs: number
   #keys: KeySet | undefined
   #jwksUri: string | undefined
@@ -37,14 +41,15 @@ export class KeySource {
   #loading: Promise<boolean> | undefined
   #timer: NodeJS.Timeout | undefined
   readonly #backoff: Backoff
-  /** Monotonic ms of the last fetch for an unknown key, and of the last failure. */
+  /** Monotonic ms of the last fetch for an unknown or replaced key, and of the last failure. */
   #askedAt = Number.NEGATIVE_INFINITY
   #failedAt = Number.NEGATIVE_INFINITY
   #closed = false
 
   constructor(options: KeySourceOptions) {
     this.#options = options
-    this.#refreshMs = options.refreshMs ?? 300_000
+    this.#maxRefreshMs = options.refreshMs ?? 300_000
+    this.#refreshMs = this.#maxRefreshMs
     this.#cooldownMs = options.cooldownMs ?? 30_000
     const { firstRetryMs: firstMs = 250 } = options
     this.#backoff = new Backoff({ firstMs, maxMs: MAX_RETRY_MS, jitter: JITTER })
@@ -85,7 +90,7 @@ export class KeySource {
     )
   }
 
-  /** Fetches because a key is not known. Resolves to whether the fetch succeeded; never rejects. */
+  /** Fetches because a key is not known, or may have been replaced. Resolves to whether the fetch succeeded; never rejects. */
   ask(): Promise<boolean> {
     // without keys, none has been found to be unknown yet
     if (this.#keys !== undefined) this.#askedAt = performance.now()
@@ -134,6 +139,8 @@ export class KeySource {
       log.warn({ issuer, kid, reason }, 'a key of the identity provider is ignored'),
     )
     if (keys === undefined) return this.#noteFailure('the key set contains no key that can be used')
+    const { maxAgeSecs = Number.POSITIVE_INFINITY } = fetched
+    this.#refreshMs = Math.min(this.#maxRefreshMs, Math.max(MIN_REFRESH_MS, maxAgeSecs * 1000))
     const removed = this.#keys !== undefined && !this.#keys.isWithin(keys)
     this.#keys = keys
     if (removed) this.#options.onKeyRemoved()

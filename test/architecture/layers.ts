@@ -187,7 +187,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/control-plane': 17398,
   'src/data-plane': 32699,
   'src/example': 1447,
-  'src/identity': 1949,
+  'src/identity': 1969,
   'src/link': 1097,
   'src/mcp': 3169,
   'src/model': 5196,

@@ -84,6 +84,25 @@ describe('the keys of a provider', () => {
     expect([faults, warnings, removed]).toEqual([[], [], 0])
   })
 
+  it.each([
+    [undefined, 300_000],
+    [0, 30_000],
+    [45, 45_000],
+    [86_400, 300_000],
+  ])('are refreshed as the provider permits: a max-age of %s s after %s ms', async (maxAgeSecs, afterMs) => {
+    response = {
+      ...published(jwks[0]!),
+      ...(maxAgeSecs === undefined ? undefined : { maxAgeSecs }),
+    } as FetchedJson
+    const source = open({ jwksUri: CERTS })
+    source.start()
+    await pass(0)
+    await pass(afterMs - 1)
+    expect(asked).toHaveLength(1)
+    await pass(1)
+    expect(asked).toHaveLength(2)
+  })
+
   it('are never asked for after the end', async () => {
     const source = open()
     source.start()

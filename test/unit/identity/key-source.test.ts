@@ -107,6 +107,36 @@ describe('an unknown kid', () => {
   })
 })
 
+describe('a key that is replaced under its kid', () => {
+  it('is found by the first token that it has signed, in one fetch for all, and that of the old one is refused', async () => {
+    const { started, keys } = await provider('a', 'a')
+    started.keys = [keys[0]!.jwk]
+    const using = verifier(started, { cooldownMs: COOLDOWN_MS })
+    using.start()
+    await vi.waitUntil(() => using.ready, 15_000)
+    const old = await sign(keys[0]!, goodClaims(started))
+    expect(await outcome(using, old)).toBe('accepted')
+    started.keys = [keys[1]!.jwk]
+    const token = await sign(keys[1]!, goodClaims(started))
+    const outcomes = await Promise.all(Array.from({ length: 100 }, () => outcome(using, token)))
+    expect(new Set(outcomes)).toEqual(new Set(['accepted']))
+    expect(await outcome(using, old)).toBe('token_signature')
+    expect(started.fetches).toBe(2)
+  })
+
+  it('is not asked for by forged tokens more than once in the cool-down', async () => {
+    const { started, keys } = await provider('a', 'a')
+    started.keys = [keys[0]!.jwk]
+    const using = verifier(started, { cooldownMs: COOLDOWN_MS })
+    using.start()
+    await vi.waitUntil(() => using.ready, 15_000)
+    const forged = await sign(keys[1]!, goodClaims(started))
+    for (let call = 0; call < 20; call++) expect(await outcome(using, forged)).toBe('token_signature')
+    expect(started.fetches).toBe(2)
+    expect(await outcome(using, await sign(keys[0]!, goodClaims(started)))).toBe('accepted')
+  })
+})
+
 describe('while the provider is unavailable', () => {
   it('goes on with the keys it has, although they are stale, and says so for a key it does not know', async () => {
     const { started, keys } = await provider('a', 'b')
