@@ -1,4 +1,5 @@
 /** Verified payload → Principal: the claims that must hold, and the mapping of docs/reference/http.md, Claims. */
+import { canonicalResource } from '../base/canonical-resource.ts'
 import { isObject } from '../base/json/is-object.ts'
 import { type Principal, principal } from '../model/principal.ts'
 import { type Refusal, refuse } from '../model/refusal.ts'
@@ -6,7 +7,7 @@ import { type Refusal, refuse } from '../model/refusal.ts'
 export interface ClaimRules {
   /** Compared exactly. */
   readonly issuer: string
-  /** One of them must be in `aud`; undefined switches the check off. */
+  /** One of them must be in `aud`, addresses as `canonicalResource` writes them; undefined switches the check off. */
   readonly audiences: ReadonlySet<string> | undefined
   /** An audience of this beginning and one more segment is meant for us, too. */
   readonly audienceBase?: string | undefined
@@ -47,7 +48,8 @@ function isMeantFor(aud: unknown, rules: ClaimRules): boolean {
   return Array.isArray(aud) && aud.some(one => typeof one === 'string' && isOurs(one, rules))
 }
 
-function isOurs(audience: string, { audiences, audienceBase }: ClaimRules): boolean {
+function isOurs(given: string, { audiences, audienceBase }: ClaimRules): boolean {
+  const audience = canonicalResource(given)
   if (audiences?.has(audience) === true) return true
   return (
     audienceBase !== undefined &&

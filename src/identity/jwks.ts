@@ -1,4 +1,5 @@
 /** Verifies bearer tokens with the keys of a provider and a cache in memory. `key-source.ts` loads the keys. */
+import { canonicalResource } from '../base/canonical-resource.ts'
 import type { Principal } from '../model/principal.ts'
 import { type Refusal, refuse } from '../model/refusal.ts'
 import { verifies } from './algorithms.ts'
@@ -22,7 +23,7 @@ export interface TokenVerifierOptions
   readonly audiences: readonly string[]
   /** The gateway's own resource addresses, accepted as audiences besides (RFC 8707). */
   readonly resourceUris: readonly string[]
-  /** Beginning of further resource addresses, which have one more segment. */
+  /** Further resource addresses have one more segment. */
   readonly resourceBase?: string
   /** Leeway for `exp`, `nbf` and `iat`; `CLOCK_SKEW_MS`. */
   readonly clockSkewMs?: number
@@ -44,13 +45,14 @@ export interface StartedTokenVerifier extends TokenVerifier {
 }
 
 export function createTokenVerifier(options: TokenVerifierOptions): StartedTokenVerifier {
-  const { issuer, audiences, resourceUris } = options
+  const { issuer, audiences, resourceUris, resourceBase } = options
   const memory = new CredentialMemory({ capacity: options.cachedTokens ?? 8192, tailChars: 6 })
   const source = new KeySource({ ...options, onKeyRemoved: () => memory.clear() })
   const rules: ClaimRules = {
     issuer,
-    audiences: audiences.length === 0 ? undefined : new Set([...audiences, ...resourceUris]),
-    audienceBase: options.resourceBase,
+    audiences:
+      audiences.length === 0 ? undefined : new Set([...audiences, ...resourceUris].map(canonicalResource)),
+    audienceBase: resourceBase === undefined ? undefined : `${canonicalResource(resourceBase)}/`,
     clockSkewMs: options.clockSkewMs ?? CLOCK_SKEW_MS,
     rights: options.rights,
   }

@@ -69,9 +69,8 @@ describe.each(['/mcp', '/mcp/sse', '/mcp/', '/mcp/sse/'])('POST %s', path => {
     const challenged = await gateway.post(path, rpc('tools/list'))
     expect(challenged.status).toBe(401)
     expect(challenged.json.error).toMatchObject({ code: 401, data: { error: 'unauthorized' } })
-    const resource = path.startsWith('/mcp/sse') ? '/mcp/sse' : '/mcp'
     expect(challenged.headers.get('www-authenticate')).toBe(
-      `Bearer resource_metadata="${gateway.url}/.well-known/oauth-protected-resource${resource}", scope="openid platform:read platform:execute"`,
+      `Bearer resource_metadata="${gateway.url}/.well-known/oauth-protected-resource${path}", scope="openid platform:read platform:execute"`,
     )
   })
 

@@ -99,7 +99,7 @@ describe('tool call', () => {
     ['a missing name', { arguments: {} }, 400, 'invalid_request', /name/],
     [
       'arguments that are not an object',
-      { name: 'shop_listProducts', arguments: [] },
+      { name: 'shop_listProducts', arguments: [1] },
       400,
       'invalid_arguments',
       /object/,

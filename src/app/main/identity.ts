@@ -33,9 +33,8 @@ export function openVerifier(context: AppContext, issuer: string, gatewayUrl: st
   const tokens = createTokenVerifier({
     issuer,
     audiences: settings.auth.allowedAudiences,
-    // clients that parse the address as a URL end its empty path with a slash
-    resourceUris: [gatewayUrl, `${gatewayUrl}/`, `${gatewayUrl}/mcp`, `${gatewayUrl}/mcp/sse`],
-    resourceBase: `${gatewayUrl}/mcp/`,
+    resourceUris: [gatewayUrl, `${gatewayUrl}/mcp`],
+    resourceBase: `${gatewayUrl}/mcp`,
     fetchJson: fetchJsonOver(egress),
     rights: settings.auth.scopes === 'intersection' ? 'intersection' : undefined,
     onFault: fault => conditions.set('identity provider', fault),

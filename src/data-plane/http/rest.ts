@@ -6,6 +6,7 @@ import { Cancellation } from '../../base/cancellation.ts'
 import { countEscaped, escapedPieces } from '../../base/json/escapes.ts'
 import { isObject } from '../../base/json/is-object.ts'
 import { isLongJson, writeLongJson } from '../../base/json/long-json.ts'
+import { namedMembers } from '../../base/json/named-members.ts'
 import { REFUSALS, type Refusal, refuse } from '../../model/refusal.ts'
 import { lengthOf } from '../../net/server/pieces.ts'
 import { offeredTools } from '../listing/offered-tools.ts'
@@ -136,12 +137,11 @@ function readCall(value: unknown, optimization: OptimizationLevel): CallOperatio
       message: 'The body must be an object with the field "name" and, optionally, the field "arguments".',
     })
   }
-  const { name, arguments: args = {} } = value
+  const { name } = value
   if (typeof name !== 'string' || name === '')
     return refuse('invalid_request', { message: 'name must be a tool name (non-empty string).' })
-  if (!isObject(args)) {
-    return refuse('invalid_arguments', { message: 'arguments must be an object.' })
-  }
+  const args = namedMembers(value.arguments)
+  if (args === undefined) return refuse('invalid_arguments', { message: 'arguments must be an object.' })
   return {
     action: 'tools.call',
     tool: name,

@@ -1,5 +1,5 @@
 /** The three tools that stand for a catalog (find, describe, call): definitions, instructions, check of arguments. */
-import { isObject } from '../../base/json/is-object.ts'
+import { namedMembers } from '../../base/json/named-members.ts'
 import type { Tool } from '../../model/tool.ts'
 import type { ListedTool } from './tool-view.ts'
 
@@ -104,7 +104,8 @@ export function readDescribe(args: Arguments): readonly string[] | string {
 }
 
 export function readCall(args: Arguments): { readonly name: string; readonly arguments: Arguments } | string {
-  const { name, arguments: inner = {} } = args
+  const { name } = args
   if (typeof name !== 'string' || name === '') return 'name must be a tool name (non-empty string).'
-  return isObject(inner) ? { name, arguments: inner } : 'arguments must be an object.'
+  const inner = namedMembers(args.arguments)
+  return inner === undefined ? 'arguments must be an object.' : { name, arguments: inner }
 }

@@ -73,6 +73,27 @@ describe('good tokens', () => {
     expect(await outcome(await sign(rs256, { ...claims(), aud: 'https://gw.example/mcp' }))).toBe('accepted')
   })
 
+  it.each([
+    'https://gw.example/mcp/',
+    'HTTPS://GW.example/mcp',
+    'https://gw.example:443/mcp',
+    'https://gw.example:443/mcp/',
+  ])('accepts the own resource address written as %s', async aud => {
+    expect(await outcome(await sign(rs256, { ...claims(), aud }))).toBe('accepted')
+  })
+
+  it.each([
+    'http://gw.example/mcp',
+    'https://gw.example/MCP',
+    'https://gw.example:8443/mcp',
+    'https://gw.example/mcp//',
+    'https://gw.example/mcp?a',
+    'https://gw.example.evil/mcp',
+    'https://u@gw.example/mcp',
+  ])('does not accept %s, which is another address', async aud => {
+    expect(await outcome(await sign(rs256, { ...claims(), aud }))).toBe('invalid_audience')
+  })
+
   it('accepts the type of RFC 9068', async () => {
     expect(await outcome(await sign(rs256, claims(), { typ: 'at+jwt' }))).toBe('accepted')
   })

@@ -1,6 +1,7 @@
 /** `POST /admin/simulate` (docs/reference/http.md, Simulated calls): reads the simulated call and shows its outcome. `pipeline/simulate.ts` runs the stages. */
 
 import { isObject } from '../../../base/json/is-object.ts'
+import { namedMembers } from '../../../base/json/named-members.ts'
 import { type Principal, principal } from '../../../model/principal.ts'
 import { refuse } from '../../../model/refusal.ts'
 import type { CallQuery } from '../../calls/call-query.ts'
@@ -213,12 +214,13 @@ function readBody(body: unknown): Simulated {
     throw new ParameterFault(
       'The body must be an object with the field "consumer" and, for the action "tools.call", the field "tool".',
     )
-  const { action = 'tools.call', access = 'rest', arguments: args = {} } = body
+  const { action = 'tools.call', access = 'rest' } = body
   if (action !== 'tools.call' && action !== 'tools.list')
     throw new ParameterFault('action must be "tools.call" or "tools.list".')
   if (access !== 'rest' && access !== 'jsonrpc')
     throw new ParameterFault('access must be "rest" or "jsonrpc".')
-  if (!isObject(args)) throw new ParameterFault('arguments must be an object.')
+  const args = namedMembers(body.arguments)
+  if (args === undefined) throw new ParameterFault('arguments must be an object.')
   const consumer = text(body, 'consumer')
   const tool = text(body, 'tool')
   if (consumer === undefined) throw new ParameterFault('consumer is required.')

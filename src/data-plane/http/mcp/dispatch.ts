@@ -2,8 +2,8 @@
 
 import { andThen, type MaybePending, type MaybePromise } from '../../../base/and-then.ts'
 import { writeJson } from '../../../base/json/exact-number.ts'
-import { isObject } from '../../../base/json/is-object.ts'
 import { isLongJson, writeLongJson } from '../../../base/json/long-json.ts'
+import { namedMembers } from '../../../base/json/named-members.ts'
 import {
   hasFeature,
   isModernVersion,
@@ -31,7 +31,7 @@ import { serverInfoOf } from '../presentation.ts'
 import type { Conversation } from './conversation.ts'
 import { FEATURE_LISTS, type FeatureList, featureOperation, featurePage, featureReply } from './features.ts'
 import { isLogLevel, UNKNOWN_LOG_LEVEL } from './log-messages.ts'
-import type { RequestId, RpcRequest } from './message.ts'
+import { type RequestId, type RpcRequest, readCursor } from './message.ts'
 import { pageOf } from './pagination.ts'
 import { refusedReply } from './refused.ts'
 import { fault, longMessage, ResultWriter, type RpcReply } from './result.ts'
@@ -128,9 +128,8 @@ export class Dispatcher {
   }
 
   #toolsList(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
-    const { cursor } = request.params
-    if (cursor !== undefined && typeof cursor !== 'string')
-      return fault(request.id, INVALID_PARAMS, 'cursor must be a string.')
+    const cursor = readCursor(request.params)
+    if (cursor === false) return fault(request.id, INVALID_PARAMS, 'cursor must be a string.')
     return this.#run(request.id, conversation, writer, { action: 'tools.list' }, ({ exchange }) => {
       const offer = offerOf(exchange.snapshot, exchange, selectionOf(conversation.call))
       const listing = offeredTools(exchange.listing!, offer)
@@ -157,10 +156,11 @@ export class Dispatcher {
   #toolsCall(request: RpcRequest, conversation: Conversation, writer: ResultWriter): RpcOutcome {
     const optimization = readLevel(conversation.call.request.header('x-token-optimization'))
     if (optimization === undefined) return fault(request.id, INVALID_PARAMS, UNKNOWN_LEVEL_MESSAGE)
-    const { name, arguments: args = {} } = request.params
+    const { name } = request.params
     if (typeof name !== 'string' || name === '')
       return fault(request.id, INVALID_PARAMS, 'params.name must be a tool name (non-empty string).')
-    if (!isObject(args)) return fault(request.id, INVALID_PARAMS, 'arguments must be an object.')
+    const args = namedMembers(request.params.arguments)
+    if (args === undefined) return fault(request.id, INVALID_PARAMS, 'arguments must be an object.')
     const selection = selectionOf(conversation.call)
     const isSearch = isSearchCall(name, selection, conversation.snapshot)
     if (isSearch && name !== CALL_TOOL)
@@ -232,13 +232,13 @@ export class Dispatcher {
   }
 
   #featureList(
-    { id, params: { cursor } }: RpcRequest,
+    { id, params }: RpcRequest,
     conversation: Conversation,
     writer: ResultWriter,
     list: FeatureList,
   ): RpcOutcome {
-    if (cursor !== undefined && typeof cursor !== 'string')
-      return fault(id, INVALID_PARAMS, 'cursor must be a string.')
+    const cursor = readCursor(params)
+    if (cursor === false) return fault(id, INVALID_PARAMS, 'cursor must be a string.')
     const { call, version } = conversation
     return this.#run(id, conversation, writer, { action: list.action }, ({ exchange }) => {
       const json = featurePage(exchange, list, cursor, version, selectionOf(call))

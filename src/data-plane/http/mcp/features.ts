@@ -2,6 +2,7 @@
 
 import { writeJson } from '../../../base/json/exact-number.ts'
 import { isObject } from '../../../base/json/is-object.ts'
+import { namedMembers } from '../../../base/json/named-members.ts'
 import { hasFeature, isModernVersion, type ProtocolVersion } from '../../../mcp/versions.ts'
 import type { Refusal } from '../../../model/refusal.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from '../../../model/rpc-errors.ts'
@@ -79,17 +80,19 @@ export function featureOperation(
     } as const
     return method === 'resources/read' ? read : { ...read, subscribes: true }
   }
-  const { name, arguments: args = {} } = params
+  const { name } = params
   if (typeof name !== 'string' || name === '') return 'params.name must be a prompt name (non-empty string).'
-  if (!isObject(args)) return 'arguments must be an object.'
+  const args = namedMembers(params.arguments)
+  if (args === undefined) return 'arguments must be an object.'
   return { action: 'prompts.get', tool: PROMPT_PREFIX + name, arguments: args, selection }
 }
 
 function completionOperation({ ref, argument, context }: Dict, selection: Selection): CallOperation | string {
   if (!isObject(argument) || typeof argument.name !== 'string' || typeof argument.value !== 'string')
     return 'argument must have a name and a value.'
-  if (context !== undefined && !isObject(context)) return 'context must be an object.'
-  const completion = { argument, ...(context === undefined ? undefined : { context }) }
+  const given = namedMembers(context)
+  if (given === undefined) return 'context must be an object.'
+  const completion = { argument, ...(Object.keys(given).length === 0 ? undefined : { context: given }) }
   const common = { arguments: {}, selection, completion }
   if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string')
     return { action: 'prompts.get', tool: PROMPT_PREFIX + ref.name, ...common }

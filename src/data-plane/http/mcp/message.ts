@@ -2,6 +2,7 @@
 
 import { ExactNumber, writeJson } from '../../../base/json/exact-number.ts'
 import { isObject } from '../../../base/json/is-object.ts'
+import { namedMembers } from '../../../base/json/named-members.ts'
 
 export type RequestId = string | number | ExactNumber
 
@@ -61,10 +62,8 @@ export function readMessage(value: unknown): RpcMessage {
     return invalid(usableId, 'method is missing')
   }
   if (typeof method !== 'string' || method === '') return invalid(usableId, 'method must be a string')
-  if (params !== undefined && !isObject(params)) {
-    return invalid(usableId, 'params must be an object')
-  }
-  const named = params ?? {}
+  const named = namedMembers(params)
+  if (named === undefined) return invalid(usableId, 'params must be an object')
   if (id === undefined) return { kind: 'notification', method, params: named }
   if (usableId === null) return invalid(null, 'id must be a string or a number')
   return { kind: 'request', id: usableId, method, params: named }
@@ -90,4 +89,10 @@ export function errorMessage(
   error: { readonly code: number; readonly message: string; readonly data?: unknown },
 ): string {
   return writeJson({ jsonrpc: '2.0', id, error })
+}
+
+/** @returns the cursor of a list; undefined for the first page, which some clients write as '' or null; false for any other value */
+export function readCursor({ cursor }: RpcRequest['params']): string | undefined | false {
+  if (cursor === undefined || cursor === null || cursor === '') return undefined
+  return typeof cursor === 'string' && cursor
 }

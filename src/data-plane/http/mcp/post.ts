@@ -97,7 +97,9 @@ export class McpPost {
 
   #inSession(call: Call, snapshot: Snapshot, sessionId: string, message: RpcMessage, modern: boolean): void {
     void andThen(this.#findSession(call, sessionId), session => {
-      if (session === 'unknown') replyNotFound(call)
+      // it creates a session in any case
+      if (session === 'unknown' && isInitialize(message)) this.#single(call, snapshot, undefined, message)
+      else if (session === 'unknown') replyNotFound(call)
       else if (session === 'unavailable') this.#replyUnavailable(call)
       else if (modern && session?.legacyStream !== true) this.#modern(call, snapshot, message)
       else this.#single(call, snapshot, session, message)
@@ -125,12 +127,7 @@ export class McpPost {
     const header = call.request.header('mcp-protocol-version')
     if (message.kind === 'invalid') return badRequest(call, message.id, message.reason)
     const probing = session?.legacyStream === true && isModernHeader(header)
-    if (
-      header !== '' &&
-      !isLegacyVersion(header) &&
-      !probing &&
-      !(message.kind === 'request' && message.method === 'initialize')
-    ) {
+    if (header !== '' && !isLegacyVersion(header) && !probing && !isInitialize(message)) {
       return badRequest(
         call,
         null,
@@ -236,4 +233,8 @@ function errorWithoutId(id: RequestId | null, message: string): RpcReply {
 
 function respondToModern(call: Call, response: RpcReply): void {
   call.respond(response.status, response.body, response.headers)
+}
+
+function isInitialize(message: RpcMessage): boolean {
+  return message.kind === 'request' && message.method === 'initialize'
 }

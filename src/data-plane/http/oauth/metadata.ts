@@ -1,4 +1,5 @@
 /** The documents on the protected resource and the authorization server, with scopes, preflight and the address in challenges. */
+import { canonicalResource } from '../../../base/canonical-resource.ts'
 import { json, type OAuthResponse } from './oauth-response.ts'
 import type { ProviderAddresses } from './provider-endpoints.ts'
 
@@ -14,7 +15,7 @@ export const SUPPORTED_SCOPES: readonly string[] = Object.freeze([
 ])
 
 /** Paths that are separate protected resources: a client derives the document's address from the one it connects to (RFC 9728 §3.1). */
-const RESOURCE_PATH = /^(?:\/mcp(?:\/[A-Za-z0-9._-]{1,128})?)?(?=\/?$)/
+const RESOURCE_PATH = /^(?:\/mcp(?:\/[A-Za-z0-9._-]{1,128})?)?\/?$/
 
 /** Public documents may be read by any page: they hold nothing about the caller. */
 const OPEN: readonly string[] = ['access-control-allow-origin', '*', 'cache-control', 'public, max-age=300']
@@ -37,26 +38,27 @@ export const DOCUMENT_PREFLIGHT: OAuthResponse = Object.freeze({
 
 /** Address of the document that describes the resource a request was made to; for challenges. Absolute, as RFC 9728 §5.1 wants. */
 export function resourceMetadataUrl(gatewayUrl: string, path: string): string {
-  const resource = RESOURCE_PATH.exec(path)?.[0] ?? (path.startsWith('/mcp') ? '/mcp' : '')
+  const resource = RESOURCE_PATH.test(path) ? path : path.startsWith('/mcp') ? '/mcp' : ''
   return `${gatewayUrl}/.well-known/oauth-protected-resource${resource}`
 }
 
 /** Whether tokens for this resource (RFC 8707) are for the gateway, or one of its tool sets. */
 export function isResource(gatewayUrl: string, resource: string): boolean {
-  return resource.startsWith(gatewayUrl) && RESOURCE_PATH.test(resource.slice(gatewayUrl.length))
+  const [address, base] = [canonicalResource(resource), canonicalResource(gatewayUrl)]
+  return address.startsWith(base) && RESOURCE_PATH.test(address.slice(base.length))
 }
 
 /**
  * `/.well-known/oauth-protected-resource` and its variants (RFC 9728 §3.2).
- * @param path what follows the well-known name: '', '/mcp', '/mcp/sse' or '/mcp/{toolset}'; undefined comes back for any other (404).
+ * @param path what follows the well-known name: '', '/mcp', '/mcp/sse' or '/mcp/{toolset}', with the final slash of the client's address, which
+ * compares the document with it (RFC 9728 §3.3); undefined comes back for any other (404).
  */
 export function protectedResource(gatewayUrl: string, path: string): OAuthResponse | undefined {
-  const bare = RESOURCE_PATH.exec(path)?.[0]
-  if (bare === undefined) return undefined
+  if (!RESOURCE_PATH.test(path)) return undefined
   return json(
     200,
     {
-      resource: `${gatewayUrl}${bare}`,
+      resource: `${gatewayUrl}${path}`,
       authorization_servers: [gatewayUrl],
       scopes_supported: SUPPORTED_SCOPES,
       bearer_methods_supported: ['header'],

@@ -16,7 +16,7 @@ import { isEnded, type TaskRecord } from '../../../sessions/task-store.ts'
 import { openedBy } from '../../access-check.ts'
 import { rpcError, rpcStatus } from '../../refusal-body.ts'
 import type { Conversation } from '../conversation.ts'
-import { errorMessage, type RequestId, type RpcRequest } from '../message.ts'
+import { errorMessage, type RequestId, type RpcRequest, readCursor } from '../message.ts'
 import { fault, type ResultWriter, type RpcReply } from '../result.ts'
 import { RENEWED_WITHIN_MS } from './running-task.ts'
 import type { TaskParts } from './task-calls.ts'
@@ -146,19 +146,20 @@ export class TaskMethods {
   }
 
   async #list(
-    { id, params: { cursor } }: RpcRequest,
+    { id, params }: RpcRequest,
     exchange: Exchange,
     conversation: Conversation,
     writer: ResultWriter,
   ): Promise<RpcReply> {
     const { version } = conversation
+    const cursor = readCursor(params)
     const listed = this.#parts.sessions.tasks.list(ownerOf(exchange.principal!))
     const stored = await Promise.resolve(listed).catch(() => 'unavailable' as const)
     if (stored === 'unavailable') return unavailable(id, conversation)
     const tasks = [...stored].sort((a, b) => (cursorOf(a) < cursorOf(b) ? -1 : 1))
     // a task that has expired since does not move the others: the cursor is the time and id of the last one
     const from = cursor === undefined ? 0 : tasks.findIndex(task => cursorOf(task) > String(cursor))
-    if (cursor !== undefined && (typeof cursor !== 'string' || !/^\d{13}-[\w-]{24}$/.test(cursor)))
+    if (cursor === false || (cursor !== undefined && !/^\d{13}-[\w-]{24}$/.test(cursor)))
       return fault(id, INVALID_PARAMS, 'cursor was not issued by this server.')
     const page = from < 0 ? [] : tasks.slice(from, from + PAGE_SIZE)
     const hasMore = from >= 0 && from + PAGE_SIZE < tasks.length
