@@ -111,8 +111,9 @@ function redirectFault(uri: unknown): string | undefined {
     : 'A redirect URI must use https, http with a loopback host, or a private-use scheme such as "com.example.app".'
 }
 
+/** Private-use schemes and loopback addresses are those of native applications (RFC 8252 §7), names below localhost those of pages. */
 function isWeb(uri: string): boolean {
-  return /^https?:/i.test(uri)
+  return /^https?:/i.test(uri) && !/^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?]|$)/i.test(uri)
 }
 
 /** No control characters: the text ends on a consent page and in a log. */

@@ -58,7 +58,7 @@ describe('in front of the embedded provider', () => {
       response_types: ['code'],
       scope: 'openid platform:read',
     })
-    expect(body).toMatchObject({ application_type: 'web' })
+    expect(body).toMatchObject({ application_type: 'native' })
     expect(body.registration_access_token).toBeTypeOf('string')
     expect(body.registration_client_uri).toBeTypeOf('string')
     expect(body).not.toHaveProperty('client_secret')
@@ -74,6 +74,18 @@ describe('in front of the embedded provider', () => {
     expect(status).toBe(201)
     expect(body.application_type).toBe('native')
   })
+})
+
+it.each([
+  [['https://app.example/cb'], 'web'],
+  [['http://pages.localhost:8080/cb'], 'web'],
+  [['http://localhost/cb'], 'native'],
+  [['http://127.0.0.1:8080/cb'], 'native'],
+  [['http://[::1]:8080/cb'], 'native'],
+  [['https://app.example/cb', 'http://localhost:1/cb'], 'native'],
+  [['com.example.app:/cb'], 'native'],
+])('redirects to %j are those of a client of type %s', (redirect_uris, application_type) => {
+  expect(readRegistration({ redirect_uris })).toMatchObject({ metadata: { application_type } })
 })
 
 describe('metadata', () => {
