@@ -76,6 +76,8 @@ export class Exchange {
   listing: ToolListing | undefined = undefined
   /** Milliseconds the backend took, -1 when it was not called. Written by `invoke-tool` and `invoke-proxy`. */
   backendMs = -1
+  /** Why the backend gave no response, for logs; it may hold internal addresses. Written by the stages that call backends. */
+  backendFault: string | undefined = undefined
   /** The result was cached, or shared with another call; the backend was not called for this one. Written by the caches of results and APIs. */
   cacheHit = false
   requestBytes = 0

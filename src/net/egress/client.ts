@@ -131,7 +131,7 @@ export function createEgress(options: EgressOptions): Egress {
     isLasting: boolean,
   ): EgressFailure | undefined {
     const parsed = targets.parse(url)
-    if (typeof parsed === 'string') return failure('protocol', parsed, false)
+    if (typeof parsed === 'string') return failure('unsendable', parsed, false)
     target = parsed
     if (cancellation?.cancelled === true)
       return failure('cancelled', `the call to ${target.origin} was cancelled`, false)

@@ -74,11 +74,11 @@ export class CollectingCall extends Call<EgressResponse> {
       drain: resume,
       end: () => this.#finish(),
       error: () =>
-        this.fail(failure('protocol', `${this.origin} sent a body that is not valid ${encoding}`, true)),
+        this.fail(failure('encoding', `${this.origin} sent a body that is not valid ${encoding}`, true)),
     })
     if (decoder === undefined) {
       this.fail(
-        failure('protocol', `${this.origin} responded with a content encoding that was not requested`, true),
+        failure('encoding', `${this.origin} responded with a content encoding that was not requested`, true),
       )
       return false
     }

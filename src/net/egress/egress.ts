@@ -56,6 +56,13 @@ export interface EgressFailure {
     /** The process holds too many bytes of other calls. It says nothing about the peer. */
     | 'over_budget'
     | 'cancelled'
+    /** The request cannot be written as HTTP: its address or a header is not valid. */
+    | 'unsendable'
+    /** The peer does not support HTTP/2, which the request requires. */
+    | 'not_http2'
+    /** The body of the response is not what its `Content-Encoding` names, or no one here decodes it. */
+    | 'encoding'
+    /** The response is not valid HTTP. */
     | 'protocol'
     /** The connection was closed after the request and before a response. */
     | 'reset'

@@ -36,9 +36,11 @@ export function failureOf(error: unknown, origin: string, { sent, responded }: P
   const code = codeOf(error)
   if (code === 'ERR_BLOCKED_ADDRESS') return failure('blocked_address', (error as Error).message, false)
   if (code === 'UND_ERR_INVALID_ARG' || code === 'UND_ERR_NOT_SUPPORTED')
-    return failure('protocol', `the request is not valid: ${(error as Error).message}`, false)
+    return failure('unsendable', `the request is not valid: ${(error as Error).message}`, false)
+  if (code === 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH')
+    return failure('unsendable', `the request is not valid: ${(error as Error).message}`, sent)
   if (code === 'ERR_NOT_HTTP2')
-    return failure('protocol', `${origin} does not respond with HTTP/2. ${NOT_HTTP2_FIX}`, false)
+    return failure('not_http2', `${origin} does not respond with HTTP/2. ${NOT_HTTP2_FIX}`, false)
   if (PROTOCOL.test(code))
     return failure('protocol', `${origin} sent a response that is not valid HTTP: ${code}`, sent)
   if (responded)
@@ -55,7 +57,7 @@ const NOT_HTTP2_FIX =
   'Enable HTTP/2 on this server (without TLS: h2c with prior knowledge), or disable HTTP/2 in the gateway: remove spec.upstream.http2 from the ToolSet, or set traffic.connections.http2 of the API to false.'
 
 const PROTOCOL =
-  /^HPE_|^ERR_HTTP2_(?:PROTOCOL|FLOW_CONTROL|FRAME_SIZE|COMPRESSION)_ERROR$|^UND_ERR_(RES_CONTENT_LENGTH_MISMATCH|REQ_CONTENT_LENGTH_MISMATCH|HEADERS_OVERFLOW|RESPONSE)$/
+  /^HPE_|^ERR_HTTP2_(?:PROTOCOL|FLOW_CONTROL|FRAME_SIZE|COMPRESSION)_ERROR$|^UND_ERR_(RES_CONTENT_LENGTH_MISMATCH|HEADERS_OVERFLOW|RESPONSE)$/
 
 function codeOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return 'unknown error'

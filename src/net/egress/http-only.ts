@@ -21,5 +21,5 @@ function toRefusal(url: string): EgressFailure {
   const reason = isUnixUrl(url.trim())
     ? ONLY_UPSTREAMS
     : 'the address does not begin with http:// or https://'
-  return failure('protocol', reason, false)
+  return failure('unsendable', reason, false)
 }

@@ -39,7 +39,7 @@ describe('with nothing allowed', () => {
         expect(response.kind === 'failure' && response.sent, url).toBe(false)
         // `localhost.` is a name some resolvers do not know.
         const unresolved = url.includes('localhost.') ? ['unreachable'] : []
-        expect(['blocked_address', 'protocol', ...unresolved], url).toContain(
+        expect(['blocked_address', 'unsendable', ...unresolved], url).toContain(
           response.kind === 'failure' && response.reason,
         )
         const streamed = await egress.stream({ method: 'GET', url, headers: [], timeoutMs: 1500 })

@@ -234,7 +234,7 @@ describe('own connections', () => {
       ['content-length', '5'],
     ])
       expect(await bodyOf(egress, ask(backend, '/', { method: 'POST', headers, body: 'abc' }))).toBe(
-        'protocol',
+        'unsendable',
       )
   })
 

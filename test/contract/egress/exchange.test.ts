@@ -226,7 +226,7 @@ overBoth('content encodings', () => {
     for (const encoding of ['gzip', 'zstd']) {
       expect(await egress.request(get(backend, { url: `${backend.url}/${encoding}` }))).toMatchObject({
         kind: 'failure',
-        reason: 'protocol',
+        reason: 'encoding',
       })
     }
   })

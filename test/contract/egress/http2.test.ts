@@ -126,7 +126,7 @@ describe.each(CARRIERS)('HTTP/2 %s', (_, isTls) => {
         ['content-length', '5'],
       ])
         expect(await bodyOf(egress, ask(backend, '/', { method: 'POST', headers, body: 'abc' }))).toBe(
-          'protocol',
+          'unsendable',
         )
     })
 
@@ -328,7 +328,7 @@ describe.each(CARRIERS)('HTTP/2 %s', (_, isTls) => {
       expect(await bodyOf(egress, twice)).toBe('/2')
       expect(backend.lastHeaders.range).toBe('bytes=0-1, x')
       // node:http2 refuses it with a scheme and a path
-      expect(await bodyOf(egress, ask(backend, '/', { method: 'CONNECT' }))).toBe('protocol')
+      expect(await bodyOf(egress, ask(backend, '/', { method: 'CONNECT' }))).toBe('unsendable')
       expect(await bodyOf(egress, ask(backend, '/3'))).toBe('/3')
       expect(backend.connections()).toBe(1)
     })
@@ -390,7 +390,7 @@ describe('a peer without HTTP/2', () => {
     })
     const { port } = server.address() as AddressInfo
     const response = await client().request(ask({ url: `http://127.0.0.1:${port}` }, '/'))
-    expect(response).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
+    expect(response).toMatchObject({ kind: 'failure', reason: 'not_http2', sent: false })
     expect('message' in response && response.message).toContain(
       'does not respond with HTTP/2. Enable HTTP/2 on this server (without TLS: h2c with prior knowledge), or disable HTTP/2 in the gateway: remove spec.upstream.http2',
     )

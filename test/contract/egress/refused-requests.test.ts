@@ -25,10 +25,10 @@ overBoth('requests that must not leave', () => {
       const request = { ...get(backend), ...part }
       const egress = client()
       const reply = await egress.request(request)
-      expect(reply).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
+      expect(reply).toMatchObject({ kind: 'failure', reason: 'unsendable', sent: false })
       expect(JSON.stringify(reply)).not.toContain('secret')
       const { body: _, ...head } = request
-      expect(await egress.stream(head)).toMatchObject({ kind: 'failure', reason: 'protocol', sent: false })
+      expect(await egress.stream(head)).toMatchObject({ kind: 'failure', reason: 'unsendable', sent: false })
     })
   }
 

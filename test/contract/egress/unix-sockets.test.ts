@@ -290,7 +290,7 @@ describe('addresses that name no socket', () => {
     ['unix:///run/engine.sock', 'neither http nor https'],
   ])('%s is refused: %s', async (url, reason) => {
     const refused = await failed(client({ unixSockets: true, allow: everything }), url)
-    expect([refused.reason, refused.sent]).toEqual(['protocol', false])
+    expect([refused.reason, refused.sent]).toEqual(['unsendable', false])
     expect(refused.message).toContain(reason)
   })
 })
@@ -308,7 +308,7 @@ describe('clients that are not for upstreams', () => {
     for (const egress of [client({ allow }), httpOnly(upstreams)])
       for (const url of odd) {
         const { reason, sent } = await failed(egress, url)
-        expect([reason, sent], url).toEqual(['protocol', false])
+        expect([reason, sent], url).toEqual(['unsendable', false])
       }
     expect((await failed(httpOnly(upstreams), backend.url)).message).toBe(
       'a Unix socket is allowed only as the address of an upstream',

@@ -13,6 +13,10 @@ const TEXT_OF_FAILURE: Readonly<
   truncated:
     'The backend closed the connection before its response was complete. The backend may have executed the request.',
   blocked_address: 'The backend cannot be reached.', // callers must not learn which addresses are blocked
+  unsendable: 'The request for the backend cannot be sent: its address or a header is not valid.',
+  not_http2: 'The backend does not respond with HTTP/2, as its configuration demands.',
+  encoding:
+    'The body of the response of the backend is not in the content encoding that its head names, or in one that the gateway does not decode.',
   protocol: 'The response of the backend is not valid HTTP.',
 }
 

@@ -96,8 +96,10 @@ export function callsOfBackend(
   function receiveResponse(exchange: Exchange, response: Received): MaybePromise<Outcome> {
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
-    if (response.kind !== 'response')
+    if (response.kind !== 'response') {
+      exchange.backendFault = response.message
       return backendFailure(response, callTimeoutMs(exchange), maxResponseBytes)
+    }
     sizes.note(exchange.tool!.tool, response.body.byteLength)
     // joining the body and reading it take milliseconds each: other calls come between
     return response.body.byteLength > LARGE_BYTES

@@ -169,8 +169,10 @@ export function callMcpServer(
     if (outcome.kind === 'error') return toAttempt(rpcError(outcome))
     if (outcome.kind === 'circuit_open') return toAttempt(circuitOpen(outcome))
     const timeoutMs = callTimeoutMs(exchange)
-    if (outcome.kind === 'failure')
+    if (outcome.kind === 'failure') {
+      exchange.backendFault = outcome.message
       return { outcome: toFailure(outcome, timeoutMs, maxResponseBytes), isRefused: isUnauthorized(outcome) }
+    }
     const { uriPrefix } = exchange.tool!.mcp!
     const found =
       method === 'tools/call'

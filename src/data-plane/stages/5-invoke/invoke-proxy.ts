@@ -45,8 +45,10 @@ async function sendCall(exchange: Exchange, api: CompiledApi, parts: ProxiedUpst
       : send(parts, api, request))
     if (response.kind === 'circuit_open')
       return refuse('upstream_unavailable', { retryAfterSecs: response.retryAfterSecs })
-    if (response.kind === 'failure')
+    if (response.kind === 'failure') {
+      exchange.backendFault = response.message
       return proxied.isTooLarge ? refuse('payload_too_large') : failureOf(response)
+    }
     // no status of HTTP (RFC 9110 §15): it cannot be sent on
     if (response.status > 599) {
       response.body.destroy()

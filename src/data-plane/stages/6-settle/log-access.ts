@@ -28,6 +28,8 @@ export interface AccessRecord {
   readonly status: number
   readonly duration_ms: number
   readonly backend_ms: number | undefined
+  /** Why the backend gave no response: its origin and an error code. */
+  readonly backend_fault: string | undefined
   /** Stage → milliseconds, of calls whose stages were timed. */
   readonly stages: { readonly [stage: string]: number } | undefined
   readonly snapshot: string
@@ -67,6 +69,7 @@ export function logAccess(log: AccessLog, clientAddress: (peer: Peer) => string,
         status: statusOf(exchange),
         duration_ms: round(exchange.durationMs),
         backend_ms: exchange.backendMs < 0 ? undefined : round(exchange.backendMs),
+        backend_fault: exchange.backendFault,
         snapshot: exchange.snapshot.version.slice(0, 12),
         stages: exchange.timings === undefined ? undefined : stagesOf(exchange.timings),
       })

@@ -458,15 +458,14 @@ describe('invoke-tool', () => {
     ['truncated', 'backend_unreachable'],
     ['too_large', 'backend_unreachable'],
     ['timeout', 'backend_timeout'],
-  ] as const)('makes %s a %s that reveals no address', async (reason, failure) => {
-    const outcome = await invoke({
-      kind: 'failure',
-      reason,
-      message: 'connect to 10.0.0.1 refused',
-      sent: false,
-    })
+  ] as const)('makes %s a %s that reveals no address, which the log has', async (reason, failure) => {
+    const message = 'connect to 10.0.0.1 refused'
+    const x = exchange({ operation: CALL })
+    x.tool = compiled(aTool())
+    const outcome = await invoking(backend({ kind: 'failure', reason, message, sent: false }, [])).run(x)
     expect(outcome).toMatchObject({ failure, result: { isError: true } })
     expect(JSON.stringify(outcome)).not.toContain('10.0.0.1')
+    expect(x.backendFault).toBe(message)
   })
 
   it('never hands the credentials of the caller on', async () => {

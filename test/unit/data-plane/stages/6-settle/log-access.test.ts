@@ -17,12 +17,14 @@ describe('log-access', () => {
     x.tenant = 'acme'
     x.tool = compiled(aTool())
     x.final = refuse('policy_denied')
+    x.backendFault = 'http://10.0.0.1 closed the connection without a response: ECONNRESET'
     void logAccess({ wanted: true, write: record => lines.push(record) }, peerAddressOf).run(x)
     expect(lines[0]).toMatchObject({
       consumer: 'demo-agent',
       tool: 'get_order',
       outcome: 'policy_denied',
       status: 403,
+      backend_fault: expect.stringMatching(/10\.0\.0\.1.*ECONNRESET/),
     })
     expect(JSON.stringify(lines)).not.toContain('canary')
   })
