@@ -184,7 +184,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/bridge': 615,
   'src/catalog': 11820,
   'src/console': 2009,
-  'src/control-plane': 17398,
+  'src/control-plane': 17414,
   'src/data-plane': 32730,
   'src/example': 1447,
   'src/identity': 1973,

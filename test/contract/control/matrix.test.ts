@@ -187,6 +187,19 @@ describe.each(DATABASES)('operations on $name', database => {
           expectProblem(stale, 412, 'precondition_failed')
         })
 
+      if (method === 'DELETE' && OPERATIONS.some(other => other.method === 'PATCH' && other.path === path))
+        it('heeds If-Match', async () => {
+          const { recipe, tenant } = await prepare()
+          const target = address(recipe.params, tenant)
+          const etag = (await plane.call('platform', 'GET', target)).headers.get('etag')!
+          const remove = (tag: string) =>
+            plane.call('platform', method, target, recipe.body, { 'if-match': tag })
+          for (const stale of [`W/${etag}`, '"0"', 'x'])
+            expectProblem(await remove(stale), 412, 'precondition_failed')
+          expect((await plane.call('platform', 'GET', target)).headers.get('etag')).toBe(etag)
+          expect((await remove(`"x", ${etag}`)).status).toBe(204)
+        })
+
       if (inTenant)
         it('responds with 404 for an unknown tenant to a caller who may cross tenants', async () => {
           const { recipe } = await prepareUnchanged()

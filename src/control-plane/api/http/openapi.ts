@@ -113,7 +113,9 @@ function routeOf(endpoint: Endpoint): RouteConfig {
         }),
   }
   const headers =
-    endpoint.preconditions === true ? rateLimitHeaders.extend({ ETag: z.string() }) : rateLimitHeaders
+    endpoint.preconditions === true && method !== 'delete'
+      ? rateLimitHeaders.extend({ ETag: z.string() })
+      : rateLimitHeaders
   return {
     method,
     path: endpoint.path,

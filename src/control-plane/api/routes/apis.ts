@@ -156,7 +156,8 @@ export const apiEndpoints: readonly Endpoint[] = [
     summary: 'Delete an API; its subscriptions are revoked',
     action: 'control.apis.delete',
     success: { description: 'The API is deleted' },
-    run: ({ tx, params }) => deleteApi(tx, params.api_id!),
+    preconditions: true,
+    run: ({ tx, params, ifMatch }) => deleteApi(tx, params.api_id!, ifMatch),
   }),
   endpoint('listApis', 'get', '/apis', {
     summary: 'List the APIs of all tenants the caller acts for',

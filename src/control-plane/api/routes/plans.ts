@@ -100,6 +100,7 @@ export const planEndpoints: readonly Endpoint[] = [
     reach: 'caller',
     success: { description: 'The plan is deleted' },
     subject: ownerOfPlan,
-    run: ({ tx, params }) => deletePlan(tx, params.plan!),
+    preconditions: true,
+    run: ({ tx, params, ifMatch }) => deletePlan(tx, params.plan!, ifMatch),
   }),
 ]

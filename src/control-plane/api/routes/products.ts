@@ -109,7 +109,8 @@ export const productEndpoints: readonly Endpoint[] = [
     summary: 'Delete a product; its subscriptions are revoked',
     action: 'control.products.delete',
     success: { description: 'The product is deleted' },
-    run: ({ tx, params }) => deleteProduct(tx, params.product_id!),
+    preconditions: true,
+    run: ({ tx, params, ifMatch }) => deleteProduct(tx, params.product_id!, ifMatch),
   }),
   endpoint('listPortalProducts', 'get', '/portal/products', {
     summary: 'Search the products in the catalog',

@@ -1,4 +1,5 @@
 /** Routes of subscriptions and their usage. `services/subscriptions.ts` writes the changes of subscriptions. */
+
 import { isSharedWith } from '../../../model/api.ts'
 import { textField } from '../../../model/schema/fields.ts'
 import { camelCased, toWire } from '../../../model/schema/names.ts'
@@ -18,6 +19,7 @@ import {
   type Subject,
   type SubjectQuestion,
 } from '../http/endpoint.ts'
+import { checkIfMatch } from '../http/entity-tag.ts'
 import { invalidField, Problem } from '../http/problem.ts'
 import { envelope, fieldNames, listOf, pageQuery, q, sortQuery, wordQuery } from '../schemas/fields.ts'
 import { showLimits } from '../schemas/plan.ts'
@@ -290,9 +292,11 @@ export const subscriptionEndpoints: readonly Endpoint[] = [
     // in the query: the listeners refuse a DELETE with a body
     query: z.object({ reason: textField(500).optional() }),
     success: { description: 'The subscription is revoked' },
+    preconditions: true,
     subject: ownedBy,
-    async run({ tx, params, query }) {
+    async run({ tx, params, query, ifMatch }) {
       const subscription = await findSubscription(tx, params.subscription_id!, 'lock')
+      checkIfMatch(ifMatch, subscription.revision)
       await revokeSubscription(tx, subscription, query.reason ?? null)
     },
   }),

@@ -130,6 +130,7 @@ export const tenantEndpoints: readonly Endpoint[] = [
     success: {
       description: 'The deletion of the tenant has started; it ends when no gateway serves the tenant',
     },
-    run: ({ tx, tenant }) => deleteTenant(tx, tenant!.id),
+    preconditions: true,
+    run: ({ tx, tenant, ifMatch }) => deleteTenant(tx, tenant!.id, ifMatch),
   }),
 ]

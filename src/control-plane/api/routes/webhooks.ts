@@ -108,7 +108,8 @@ export const webhookEndpoints: readonly Endpoint[] = [
     action: 'control.webhooks.delete',
     subject: ownedBy,
     success: { description: 'The webhook is deleted' },
-    run: ({ tx, params }) => deleteWebhook(tx, params.webhook_id!),
+    preconditions: true,
+    run: ({ tx, params, ifMatch }) => deleteWebhook(tx, params.webhook_id!, ifMatch),
   }),
   endpoint('testWebhook', 'post', `${ONE}/test`, {
     summary: 'Send a test delivery with sample values to a webhook',

@@ -195,9 +195,10 @@ async function lockAddresses(tx: Transaction, tenantId: string): Promise<void> {
   await tx.tenants.find(tenantId, 'lock')
 }
 
-/** Removes the API from the gateways and revokes its subscriptions. @throws Problem not_found */
-export async function deleteApi(tx: Transaction, id: string): Promise<void> {
+/** Removes the API from the gateways and revokes its subscriptions. @throws Problem not_found, precondition_failed */
+export async function deleteApi(tx: Transaction, id: string, ifMatch = ''): Promise<void> {
   const api = requireFound(await tx.apis.find(id, 'exclusive'), 'API')
+  checkIfMatch(ifMatch, api.revision)
   for (const subscription of await tx.subscriptions.openOf({ apiId: id })) {
     await revokeSubscription(tx, subscription, 'The API was deleted.', api)
   }

@@ -50,9 +50,10 @@ export async function patchPlan(
   return updated
 }
 
-/** @throws Problem not_found, forbidden, conflict while a subscription, a consumer or a product uses it */
-export async function deletePlan(tx: Transaction, reference: string): Promise<void> {
+/** @throws Problem not_found, forbidden, precondition_failed, conflict while a subscription, a consumer or a product uses it */
+export async function deletePlan(tx: Transaction, reference: string, ifMatch = ''): Promise<void> {
   const plan = await lockPlan(tx, reference)
+  checkIfMatch(ifMatch, plan.revision)
   if (await tx.plans.inUse(plan))
     throw conflict(
       'The plan is in use. Assign another plan to each subscription, consumer and product that uses the plan, then repeat the request.',

@@ -55,9 +55,10 @@ export async function patchProduct(
   return updated
 }
 
-/** Revokes its subscriptions. @throws Problem not_found */
-export async function deleteProduct(tx: Transaction, id: string): Promise<void> {
+/** Revokes its subscriptions. @throws Problem not_found, precondition_failed */
+export async function deleteProduct(tx: Transaction, id: string, ifMatch = ''): Promise<void> {
   const product = requireFound(await tx.products.find(id, 'exclusive'), 'product')
+  checkIfMatch(ifMatch, product.revision)
   for (const subscription of await tx.subscriptions.openOf({ productId: id }))
     await revokeSubscription(tx, subscription, 'The product was deleted.')
   await tx.products.remove(id)

@@ -62,8 +62,10 @@ export async function patchTenant(
 }
 
 /** Revokes the subscriptions and removes the tenant from the gateways; its row is deleted once no gateway serves it. Idempotent. */
-export async function deleteTenant(tx: Transaction, id: string): Promise<void> {
-  const move = moveTenant(requireFound(await tx.tenants.find(id, 'exclusive'), 'tenant'), 'deleting')
+export async function deleteTenant(tx: Transaction, id: string, ifMatch = ''): Promise<void> {
+  const tenant = requireFound(await tx.tenants.find(id, 'exclusive'), 'tenant')
+  checkIfMatch(ifMatch, tenant.revision)
+  const move = moveTenant(tenant, 'deleting')
   if (!move.ok) throw conflict(move.reason)
   if (!move.changed) return
   for (const subscription of await tx.subscriptions.openOfTenant(id))

@@ -100,9 +100,10 @@ export async function patchWebhook(
   return updated
 }
 
-/** Deletes its deliveries too, including pending ones. @throws Problem not_found */
-export async function deleteWebhook(tx: Transaction, id: string): Promise<void> {
+/** Deletes its deliveries too, including pending ones. @throws Problem not_found, precondition_failed */
+export async function deleteWebhook(tx: Transaction, id: string, ifMatch = ''): Promise<void> {
   const webhook = await findWebhook(tx, id, 'exclusive')
+  checkIfMatch(ifMatch, webhook.revision)
   await tx.webhooks.remove(webhook.id)
   announce(tx, 'webhook.deleted', webhook)
 }
