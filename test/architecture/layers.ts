@@ -185,7 +185,7 @@ export const FOLDER_LINES: { readonly [folder: string]: number } = {
   'src/catalog': 11820,
   'src/console': 2009,
   'src/control-plane': 17414,
-  'src/data-plane': 32730,
+  'src/data-plane': 32733,
   'src/example': 1447,
   'src/identity': 1973,
   'src/link': 1097,

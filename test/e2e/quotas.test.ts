@@ -39,7 +39,7 @@ beforeAll(async () => {
   const plans = join(dataDir, 'plans.yaml')
   const consumers = Object.fromEntries(
     Object.keys(PLANS).flatMap(plan =>
-      ['rest', 'rpc', 'batch', 'turn'].map(form => [`${plan}-${form}`, plan]),
+      ['rest', 'rpc', 'batch', 'turn', 'refused'].map(form => [`${plan}-${form}`, plan]),
     ),
   )
   const rules = [
@@ -248,6 +248,25 @@ describe.each(FORMS)('as %s', (name, form) => {
     })
     expect((await slow).granted).toBe(true)
     for (let i = 0; i < 3; i++) expect((await form(bearer)).granted).toBe(true)
+  })
+})
+
+describe('a call that is counted and then refused', () => {
+  it.each([
+    ['shop_getProduct', { productId: 7, extra: 1 }, 400],
+    ['no_such_tool', {}, 404],
+    ['shop_deleteProduct', { productId: 'P-1' }, 403],
+  ])('shows what is left: %s %j', async (name, args, status) => {
+    const bearer = await token(
+      status === 404 ? 'day-refused' : status === 400 ? 'month-refused' : 'minute-refused',
+    )
+    const limit = status === 404 ? '4' : status === 400 ? '5' : '3'
+    const rest = await gateway.post('/mcp/v1/tools/invoke', { name, arguments: args }, bearer)
+    expect([rest.status, rest.headers.get('x-ratelimit-limit')]).toEqual([status, limit])
+    expect(rest.headers.get('x-ratelimit-remaining')).toBe(String(Number(limit) - 1))
+    const message = await gateway.post('/mcp', rpc('tools/call', { name, arguments: args }), bearer)
+    expect(message.headers.get('x-ratelimit-limit')).toBe(limit)
+    expect(message.headers.get('x-ratelimit-remaining')).toBe(String(Number(limit) - 2))
   })
 })
 

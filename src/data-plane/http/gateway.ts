@@ -15,7 +15,7 @@ import { Later, type Reader } from '../../base/later.ts'
 import type { McpSessions } from '../../mcp/client/sessions.ts'
 import type { Presentation } from '../../model/presentation.ts'
 import type { Principal } from '../../model/principal.ts'
-import { rateLimitHeaders } from '../../model/rate-limit-headers.ts'
+import { rateLimitFields, rateLimitHeaders } from '../../model/rate-limit-headers.ts'
 import type { Refusal } from '../../model/refusal.ts'
 import type { Pages } from '../../net/server/pages.ts'
 import type { Log } from '../../telemetry/log.ts'
@@ -136,7 +136,10 @@ export function runAndRender<R>(
 
 function endCall({ attempts }: GatewayParts, call: Call, exchange: Exchange, final: Final): Ended {
   if (exchange.accessEnd === undefined) attempts.countFailure(call, final)
-  return { exchange, final }
+  const standing = exchange.quota?.standing
+  if (final?.kind !== 'refusal' || standing === undefined) return { exchange, final }
+  // it was counted, so it says what is left as the others do
+  return { exchange, final: { ...final, headers: { ...rateLimitFields(standing), ...final.headers } } }
 }
 
 /** For an exchange that was pending: has what is rendered in the end. */
