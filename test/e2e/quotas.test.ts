@@ -270,6 +270,14 @@ describe('a call that is counted and then refused', () => {
   })
 })
 
+it('a consumer is known to administrators from its first call on, whatever was read before', async () => {
+  const headers = { authorization: `Bearer ${await gateway.token('demo-admin')}` }
+  const statusOf = async (path: string) => (await fetch(`${gateway.url}${path}`, { headers })).status
+  expect([await statusOf('/admin/quotas'), await statusOf('/admin/quotas/burst-refused')]).toEqual([200, 404])
+  expect((await FORMS[0]![1](await token('burst-refused'))).granted).toBe(true)
+  expect(await statusOf('/admin/quotas/burst-refused')).toBe(200)
+})
+
 describe('every success', () => {
   it('reports the tightest window', async () => {
     const bearer = await token('day-turn')

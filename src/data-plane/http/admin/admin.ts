@@ -74,7 +74,10 @@ export class Admin {
   /** GET /admin/quotas/{consumer_id} */
   quota(call: Call, snapshot: Snapshot, consumerId: string): void {
     this.#serve(call, snapshot, 'quotas', async caller => {
-      const rows = rowsOf(consumerId, visibleTo(caller, await this.#statistics(call.receivedAtMs)))
+      const counted = (all: readonly QuotaStatistics[]) => rowsOf(consumerId, visibleTo(caller, all))
+      let rows = counted(await this.#statistics(call.receivedAtMs))
+      // its first call may be newer than what is cached
+      if (rows.length === 0) rows = counted(await this.#readStatistics(call.receivedAtMs))
       const [found] = byConsumer(rows, consumerId)
       if (found === undefined) return this.#unknown(call, consumerId)
       const consumer = nameOfPart(consumerId)
@@ -142,11 +145,16 @@ export class Admin {
   }
 
   async #statistics(nowMs: number): Promise<readonly QuotaStatistics[]> {
-    const { quota, statisticsTtlMs } = this.#parts
-    // Read before the rows: a reset in between makes these stale.
-    const revision = quota.revision()
     const known = this.#cached
-    if (known !== undefined && known.untilMs > nowMs && known.revision === revision) return known.rows
+    const isCurrent =
+      known !== undefined && known.untilMs > nowMs && known.revision === this.#parts.quota.revision()
+    return isCurrent ? known.rows : this.#readStatistics(nowMs)
+  }
+
+  async #readStatistics(nowMs: number): Promise<readonly QuotaStatistics[]> {
+    const { quota, statisticsTtlMs } = this.#parts
+    // read before the rows: a reset in between makes these stale
+    const revision = quota.revision()
     const rows = await quota.statistics()
     this.#cached = { rows, untilMs: nowMs + statisticsTtlMs, revision }
     return rows
