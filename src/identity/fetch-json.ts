@@ -1,5 +1,6 @@
 /** Fetches JSON documents through the egress client. */
 import { shownAddress } from '../base/shown-address.ts'
+import { directivesOf, secondsOf } from '../net/cache-control.ts'
 import type { Egress } from '../net/egress/egress.ts'
 
 export type FetchedJson =
@@ -36,7 +37,6 @@ export function fetchJsonOver(egress: Egress, timeoutMs = 1_500): FetchJson {
 }
 
 function maxAgeOf(cacheControl: string): number | undefined {
-  if (/\bno-(?:cache|store)\b/i.test(cacheControl)) return 0
-  const seconds = /\bmax-age="?(\d{1,10})/i.exec(cacheControl)?.[1]
-  return seconds === undefined ? undefined : Number(seconds)
+  const directives = directivesOf(cacheControl)
+  return directives.has('no-cache') || directives.has('no-store') ? 0 : secondsOf(directives, 'max-age')
 }

@@ -1,11 +1,9 @@
 /** Rules of the response cache (RFC 9111): what may be kept and for how long, what a request wants, matching of tags. */
 import type { CacheRule } from '../../../model/schema/cache.ts'
+import { type Directives, directivesOf, secondsOf } from '../../../net/cache-control.ts'
 
 /** Reads one header; '' when absent. */
 type ReadHeader = (name: string) => string
-
-/** Directives of `Cache-Control` by name in lower case; '' for one without a value. */
-type Directives = ReadonlyMap<string, string>
 
 /** Request headers that name a call or its client, and select no representation. */
 export const OF_THE_CALL: readonly string[] = [
@@ -17,19 +15,6 @@ export const OF_THE_CALL: readonly string[] = [
 ]
 /** A response that varies on them is not kept. */
 const CHANGING: ReadonlySet<string> = new Set(['*', 'x-forwarded-host', 'x-forwarded-proto', ...OF_THE_CALL])
-
-export function directivesOf(cacheControl: string): Directives {
-  const directives = new Map<string, string>()
-  for (const [, name, value = ''] of cacheControl.matchAll(/([A-Za-z-]+)\s*(?:=\s*("[^"]*"|[^\s,]*))?/g))
-    directives.set(name!.toLowerCase(), value.replaceAll('"', ''))
-  return directives
-}
-
-/** Whole seconds; undefined when absent or not a number (§1.2.2: the largest that can be used is enough). */
-function secondsOf(directives: Directives, name: string): number | undefined {
-  const value = directives.get(name)
-  return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined
-}
 
 export interface Storable {
   /** Seconds from its receipt in which it may be used without asking; 0: never. */
