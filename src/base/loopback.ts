@@ -2,6 +2,8 @@
 import { BlockList, isIP } from 'node:net'
 import { bareHost } from './bare-host.ts'
 
+/** The hosts of this machine that clients write, as in a URL. */
+export const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 /** `localhost` and the names below it (RFC 6761 §6.3), with the final dot of DNS or without. */
 const LOCAL_NAME = /^(?:[^.\s]+\.)*localhost\.?$/i
 

@@ -136,8 +136,9 @@ export function runAndRender<R>(
 
 function endCall({ attempts }: GatewayParts, call: Call, exchange: Exchange, final: Final): Ended {
   if (exchange.accessEnd === undefined) attempts.countFailure(call, final)
+  if (final?.kind !== 'refusal') return { exchange, final }
   const standing = exchange.quota?.standing
-  if (final?.kind !== 'refusal' || standing === undefined) return { exchange, final }
+  if (standing === undefined) return { exchange, final }
   // it was counted, so it says what is left as the others do
   return { exchange, final: { ...final, headers: { ...rateLimitFields(standing), ...final.headers } } }
 }

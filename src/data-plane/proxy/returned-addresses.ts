@@ -1,4 +1,5 @@
 /** Maps addresses of the upstream in response headers to the addresses by which clients call the API. `proxy-headers.ts` selects the headers. */
+import { oncePer } from '../../base/once-per.ts'
 import type { CompiledApi } from '../snapshot/snapshot.ts'
 
 type AddressedApi = Pick<CompiledApi, 'prefix' | 'upstreamUrl' | 'traffic'>
@@ -63,10 +64,10 @@ function cookieWithin(api: AddressedApi, cookie: string): string {
   return [pair, ...kept, `Path=${isBelow(api.prefix, path) ? path : api.prefix}`].join('; ')
 }
 
-function basesOf({ upstreamUrl, traffic }: AddressedApi): readonly URL[] {
+const basesOf = oncePer(({ upstreamUrl, traffic }: AddressedApi): readonly URL[] => {
   const addresses = traffic?.upstreams?.addresses ?? []
   return [upstreamUrl, ...addresses.map(({ url }) => url)].map(url => new URL(url))
-}
+})
 
 /** @returns what follows the path of the base, with its leading slash or ''; undefined: it has another path */
 function restBelow(base: URL, path: string): string | undefined {

@@ -1,5 +1,4 @@
 /** Routes of subscriptions and their usage. `services/subscriptions.ts` writes the changes of subscriptions. */
-
 import { isSharedWith } from '../../../model/api.ts'
 import { textField } from '../../../model/schema/fields.ts'
 import { camelCased, toWire } from '../../../model/schema/names.ts'

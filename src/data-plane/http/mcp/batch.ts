@@ -12,6 +12,7 @@ import type { LegacyCalls } from './legacy.ts'
 import { settledVersion } from './legacy.ts'
 import {
   errorMessage,
+  isInitialize,
   type RpcMessage,
   type RpcNotification,
   type RpcResponse,
@@ -54,7 +55,7 @@ export async function postBatch(
   ) {
     return badRequest(call, null, 'Batches exist only in protocol version 2025-03-26.')
   }
-  if (messages.some(message => message.kind === 'request' && message.method === 'initialize')) {
+  if (messages.some(isInitialize)) {
     return badRequest(call, null, 'initialize must not be part of a batch.')
   }
   const cancellation = new Cancellation()

@@ -91,6 +91,10 @@ export function errorMessage(
   return writeJson({ jsonrpc: '2.0', id, error })
 }
 
+export function isInitialize(message: RpcMessage): boolean {
+  return message.kind === 'request' && message.method === 'initialize'
+}
+
 /** @returns the cursor of a list; undefined for the first page, which some clients write as '' or null; false for any other value */
 export function readCursor({ cursor }: RpcRequest['params']): string | undefined | false {
   if (cursor === undefined || cursor === null || cursor === '') return undefined

@@ -1,13 +1,12 @@
 /** Finds requests whose Origin or Host may come from DNS rebinding. */
+import { LOOPBACK_HOSTS } from '../../../base/loopback.ts'
 import type { HttpRequest } from '../../../net/server/listener.ts'
 import type { Cors } from '../cors.ts'
-
-const LOCAL_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** Host names that may stand in `Host`; undefined when the gateway is reached by others than this machine and any may. */
 export function localHosts(gatewayUrl: string): ReadonlySet<string> | undefined {
   const { hostname } = new URL(gatewayUrl)
-  return LOCAL_NAMES.has(hostname) ? LOCAL_NAMES : undefined
+  return LOOPBACK_HOSTS.has(hostname) ? LOOPBACK_HOSTS : undefined
 }
 
 /** The header for which a request is refused; undefined when it is allowed. */

@@ -18,6 +18,7 @@ import { subscribe } from './listen.ts'
 import { isLogLevel, logSink } from './log-messages.ts'
 import {
   errorMessage,
+  isInitialize,
   type RequestId,
   type RpcMessage,
   type RpcNotification,
@@ -233,8 +234,4 @@ function errorWithoutId(id: RequestId | null, message: string): RpcReply {
 
 function respondToModern(call: Call, response: RpcReply): void {
   call.respond(response.status, response.body, response.headers)
-}
-
-function isInitialize(message: RpcMessage): boolean {
-  return message.kind === 'request' && message.method === 'initialize'
 }

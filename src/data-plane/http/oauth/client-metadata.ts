@@ -1,5 +1,5 @@
 /** Reads a client's registration request: checks it, and builds the metadata of a public client and the scopes to return. */
-import { isLoopback } from '../../../base/loopback.ts'
+import { isLoopback, LOOPBACK_HOSTS } from '../../../base/loopback.ts'
 import { SUPPORTED_SCOPES } from './metadata.ts'
 
 /** The wanted client, as it is sent to the identity provider. */
@@ -113,7 +113,8 @@ function redirectFault(uri: unknown): string | undefined {
 
 /** Private-use schemes and loopback addresses are those of native applications (RFC 8252 §7), names below localhost those of pages. */
 function isWeb(uri: string): boolean {
-  return /^https?:/i.test(uri) && !/^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/?]|$)/i.test(uri)
+  const { protocol, hostname } = new URL(uri)
+  return protocol === 'https:' || (protocol === 'http:' && !LOOPBACK_HOSTS.has(hostname))
 }
 
 /** No control characters: the text ends on a consent page and in a log. */
