@@ -1,10 +1,12 @@
 /** A caller reads which of the faults a backend has: each has a text and a name that no other has, and none names the backend's address. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { rawBackend, type TestBackend } from '../contract/egress/backend.ts'
 import { type Deployment, deploy } from '../fixtures/deployment.ts'
+import { toolSetResource } from '../unit/catalog/deployment.ts'
 
 const head = (...fields: string[]) => ['HTTP/1.1 200 OK', ...fields, '', ''].join('\r\n')
 const FAULTS: { readonly [failure: string]: (socket: Socket) => void } = {
@@ -14,44 +16,30 @@ const FAULTS: { readonly [failure: string]: (socket: Socket) => void } = {
   reset: socket => socket.destroy(),
 }
 
-let backend: Server
+let backend: TestBackend
 let toolSets: string
 let gateway: Deployment
 let token: string
 beforeAll(async () => {
-  backend = createServer(socket => {
-    socket.on('error', () => {})
-    socket.once('data', data => FAULTS[/^POST \/(\w+)/.exec(String(data))![1]!]!(socket))
-  })
-  await new Promise<void>(resolve => backend.listen(0, '127.0.0.1', resolve))
+  backend = await rawBackend((socket, received) => FAULTS[/^POST \/(\w+)/.exec(received)![1]!]!(socket))
   toolSets = mkdtempSync(join(tmpdir(), 'faults-'))
+  const operations = Object.keys(FAULTS).map(operationId => [
+    `/${operationId}`,
+    { post: { operationId, responses: { 200: { description: 'A text.' } } } },
+  ])
   const document = {
     openapi: '3.1.0',
     info: { title: 'Faults', version: '1' },
-    paths: Object.fromEntries(
-      Object.keys(FAULTS).map(operationId => [
-        `/${operationId}`,
-        { post: { operationId, responses: { 200: { description: 'A text.' } } } },
-      ]),
-    ),
+    paths: Object.fromEntries(operations),
   }
-  const toolSet = {
-    apiVersion: 'toolgate.dev/v1alpha1',
-    kind: 'ToolSet',
-    metadata: { name: 'faults', namespace: 'tenant-acme' },
-    spec: {
-      displayName: 'Faults',
-      baseURL: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
-      openAPISpec: { inline: JSON.stringify(document) },
-    },
-  }
-  writeFileSync(join(toolSets, 'faults.json'), JSON.stringify(toolSet))
+  const spec = { baseURL: backend.url, openAPISpec: { inline: JSON.stringify(document) } }
+  writeFileSync(join(toolSets, 'faults.json'), JSON.stringify(toolSetResource('faults', spec)))
   gateway = await deploy({ TOOLSETS: toolSets, EXAMPLE: 'false' })
   token = await gateway.token('demo-admin')
 }, 120_000)
 afterAll(async () => {
   await gateway?.stop()
-  backend.close()
+  await backend?.close()
   rmSync(toolSets, { recursive: true, force: true })
 })
 

@@ -23,6 +23,15 @@ function verifier(of: Pick<TestProvider, 'issuer'>, more: Parameters<typeof veri
   closers.push(() => made.close())
   return made
 }
+/** A verifier that has the first of the keys of these ids; the provider publishes no other one yet. */
+async function verifierWithFirst(kids: readonly string[], more?: Parameters<typeof verifierFor>[1]) {
+  const { started, keys } = await provider(...kids)
+  started.keys = [keys[0]!.jwk]
+  const using = verifier(started, more)
+  using.start()
+  await vi.waitUntil(() => using.ready, 15_000)
+  return { started, keys, using }
+}
 async function outcome(using: ReturnType<typeof verifierFor>, token: string): Promise<string> {
   const verified = await using.verify(token, Date.now())
   return verified.kind === 'refusal' ? verified.reason : 'accepted'
@@ -76,11 +85,7 @@ describe('before the first keys', () => {
 
 describe('an unknown kid', () => {
   it('causes one shared fetch, then none until the cool-down is over', async () => {
-    const { started, keys } = await provider('a', 'b')
-    started.keys = [keys[0]!.jwk]
-    const using = verifier(started, { cooldownMs: COOLDOWN_MS })
-    using.start()
-    await vi.waitUntil(() => using.ready, 15_000)
+    const { started, keys, using } = await verifierWithFirst(['a', 'b'], { cooldownMs: COOLDOWN_MS })
     const token = await sign(keys[1]!, goodClaims(started))
     const asked = await Promise.all(Array.from({ length: 100 }, () => outcome(using, token)))
     expect(new Set(asked)).toEqual(new Set(['token_unknown_key']))
@@ -97,11 +102,7 @@ describe('an unknown kid', () => {
   })
 
   it('is found at once after a rotation', async () => {
-    const { started, keys } = await provider('a', 'b')
-    started.keys = [keys[0]!.jwk]
-    const using = verifier(started)
-    using.start()
-    await vi.waitUntil(() => using.ready, 15_000)
+    const { started, keys, using } = await verifierWithFirst(['a', 'b'])
     started.keys = keys.map(key => key.jwk)
     expect(await outcome(using, await sign(keys[1]!, goodClaims(started)))).toBe('accepted')
   })
@@ -109,11 +110,7 @@ describe('an unknown kid', () => {
 
 describe('a key that is replaced under its kid', () => {
   it('is found by the first token that it has signed, in one fetch for all, and that of the old one is refused', async () => {
-    const { started, keys } = await provider('a', 'a')
-    started.keys = [keys[0]!.jwk]
-    const using = verifier(started, { cooldownMs: COOLDOWN_MS })
-    using.start()
-    await vi.waitUntil(() => using.ready, 15_000)
+    const { started, keys, using } = await verifierWithFirst(['a', 'a'], { cooldownMs: COOLDOWN_MS })
     const old = await sign(keys[0]!, goodClaims(started))
     expect(await outcome(using, old)).toBe('accepted')
     started.keys = [keys[1]!.jwk]
@@ -125,11 +122,7 @@ describe('a key that is replaced under its kid', () => {
   })
 
   it('is not asked for by forged tokens more than once in the cool-down', async () => {
-    const { started, keys } = await provider('a', 'a')
-    started.keys = [keys[0]!.jwk]
-    const using = verifier(started, { cooldownMs: COOLDOWN_MS })
-    using.start()
-    await vi.waitUntil(() => using.ready, 15_000)
+    const { started, keys, using } = await verifierWithFirst(['a', 'a'], { cooldownMs: COOLDOWN_MS })
     const forged = await sign(keys[1]!, goodClaims(started))
     for (let call = 0; call < 20; call++) expect(await outcome(using, forged)).toBe('token_signature')
     expect(started.fetches).toBe(2)
